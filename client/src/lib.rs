@@ -1,0 +1,1 @@
+//! brig: the Rust client library.

@@ -1,0 +1,3 @@
+//! brig: the command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! brig-protocol: the wall between the trusted side and everything else.

@@ -1,0 +1,3 @@
+//! brigd: the supervisor, the only trusted process.
+
+fn main() {}

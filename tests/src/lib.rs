@@ -1,0 +1,1 @@
+//! Acceptance tests: everything here goes through the real binaries and sockets.

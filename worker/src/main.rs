@@ -1,0 +1,3 @@
+//! brig-worker: the nursery and the workers it forks.
+
+fn main() {}
