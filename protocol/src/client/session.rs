@@ -1,0 +1,200 @@
+//! `initialize`, vms, and what the supervisor asks and tells a client.
+
+use super::{HostFunctions, Sandbox, Warning};
+use crate::limits::{Limits, RequestedLimits};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of the client protocol that this crate specifies.
+pub const PROTOCOL_VERSION: &str = "1";
+
+/// Params of `initialize`; every member may be left out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InitializeParams {
+    /// The version the client speaks; [`PROTOCOL_VERSION`] when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// For the log; never trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientInfo>,
+}
+
+/// Who the client says it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// Result of `initialize`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InitializeResult {
+    /// The version that will be spoken.
+    pub protocol_version: String,
+    /// Who answers.
+    pub server: ServerInfo,
+    /// The ceilings of this principal.
+    pub limits: Limits,
+    /// What confines workers now.
+    pub sandbox: Sandbox,
+    /// Who the kernel says the client is.
+    pub principal: Principal,
+}
+
+/// Name and version of brigd.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerInfo {
+    /// `brigd`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Who the kernel says the peer is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Principal {
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective group id.
+    pub gid: u32,
+}
+
+/// Params of `vm.create`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VmCreateParams<'a> {
+    /// Collections for every evaluation in the vm.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub host_functions: Option<HostFunctions<'a>>,
+    /// Lowers the ceilings for every evaluation in the vm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RequestedLimits>,
+    /// Time zone of the vm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+/// Result of `vm.create`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VmCreateResult {
+    /// Its id, `vm_…`.
+    pub vm: String,
+    /// Ends when idle for so long, in milliseconds.
+    pub idle_timeout_ms: u64,
+    /// Ends after so long in any case, in milliseconds.
+    pub lifetime_ms: u64,
+}
+
+/// Params of `vm.dispose`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VmDisposeParams {
+    /// Which.
+    pub vm: String,
+}
+
+/// Params of `functions.call`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FunctionsCallParams<'a> {
+    /// `collection.function` or its command spelling.
+    pub function: String,
+    /// A JSON object; `{}` when left out.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<&'a RawValue>,
+    /// At most so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Params of `host.call`: the supervisor asks the client to run a callback.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostCallParams<'a> {
+    /// For which evaluation.
+    #[serde(borrow)]
+    pub evaluation: std::borrow::Cow<'a, str>,
+    /// Number of the call within it.
+    pub call: u64,
+    /// `collection.function`, as declared.
+    #[serde(borrow)]
+    pub function: std::borrow::Cow<'a, str>,
+    /// Valid against the function's schema.
+    #[serde(borrow)]
+    pub input: &'a RawValue,
+    /// How long the answer is awaited, in milliseconds.
+    pub deadline_ms: u64,
+    /// The same for every delivery of this call.
+    #[serde(borrow)]
+    pub idempotency_key: std::borrow::Cow<'a, str>,
+}
+
+/// What a client's failed callback says of itself (`error.data`).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallFailure<'a> {
+    /// Name of the error's class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The function's own code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The function's own data.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<&'a RawValue>,
+}
+
+/// Params of `host.cancel`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostCancelParams {
+    /// The id of the `host.call` request.
+    pub id: crate::rpc::Id,
+    /// For which evaluation.
+    pub evaluation: String,
+    /// Which call.
+    pub call: u64,
+    /// Why: a call code.
+    pub reason: String,
+}
+
+/// A console stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// `console.log`, `info`, `debug`.
+    Stdout,
+    /// `console.warn`, `error`, `trace`.
+    Stderr,
+}
+
+/// Params of `evaluation.output`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputNote {
+    /// Of which evaluation.
+    pub evaluation: String,
+    /// Which stream.
+    pub stream: Stream,
+    /// One or more lines, as printed.
+    pub text: String,
+}
+
+/// Params of `evaluation.warning`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WarningNote {
+    /// Of which evaluation.
+    pub evaluation: String,
+    /// What it is about.
+    pub warning: Warning,
+}

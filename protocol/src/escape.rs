@@ -1,0 +1,53 @@
+//! Making hostile text safe to print.
+//!
+//! Owns the escaping of strings that a guest, a worker or a client chose before they
+//! reach a log, a terminal or an error. Never changes what is printable.
+
+use std::fmt::Write as _;
+
+/// `text` with control and bidirectional characters as `\u{..}`, cut to `limit`
+/// bytes (a cut ends in `…`).
+#[must_use]
+pub fn escaped(text: &str, limit: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(limit));
+    for character in text.chars() {
+        if out.len() >= limit {
+            out.push('…');
+            break;
+        }
+        if is_unsafe(character) {
+            // Writing to a String can not fail.
+            drop(write!(out, "\\u{{{:x}}}", u32::from(character)));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// C0, C1, line and paragraph separators, and everything that turns text around.
+fn is_unsafe(character: char) -> bool {
+    matches!(character,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn what_could_forge_a_line_or_turn_text_around_is_escaped() {
+        assert_eq!(escaped("a\nb\u{1b}[31m\u{202e}c\u{2028}", 100), "a\\u{a}b\\u{1b}[31m\\u{202e}c\\u{2028}");
+    }
+
+    #[test]
+    fn ordinary_text_of_any_script_stays() {
+        assert_eq!(escaped("žluťoučký 漢字 🦀", 100), "žluťoučký 漢字 🦀");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_with_a_mark() {
+        assert_eq!(escaped("aaaaaaaa", 3), "aaa…");
+    }
+}
