@@ -3,8 +3,6 @@
 //! Owns the escaping of strings that a guest, a worker or a client chose before they
 //! reach a log, a terminal or an error. Never changes what is printable.
 
-use std::fmt::Write as _;
-
 /// `text` with control and bidirectional characters as `\u{..}`, cut to `limit`
 /// bytes (a cut ends in `…`).
 #[must_use]
@@ -16,8 +14,7 @@ pub fn escaped(text: &str, limit: usize) -> String {
             break;
         }
         if is_unsafe(character) {
-            // Writing to a String can not fail.
-            drop(write!(out, "\\u{{{:x}}}", u32::from(character)));
+            out.extend(character.escape_unicode());
         } else {
             out.push(character);
         }
