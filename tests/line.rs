@@ -64,7 +64,7 @@ fn host_calls_in_promise_all_run_at_the_same_time() {
     });
     let mut client = brigd.connect();
     let id = client.request("evaluate", &params);
-    let asked: Vec<Value> = (0..3).map(|_| client.next()).collect();
+    let asked: Vec<Value> = (0..3).map(|_| client.next_message()).collect();
     for call in asked.iter().rev() {
         client.send(&json!({"jsonrpc": "2.0", "id": call.get("id"), "result": call.pointer("/params/input")}));
     }

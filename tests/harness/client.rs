@@ -96,7 +96,7 @@ impl Client {
     ///
     /// # Panics
     /// When none comes in time.
-    pub fn next(&mut self) -> Value {
+    pub fn next_message(&mut self) -> Value {
         match self.next_until(Instant::now() + DEADLINE) {
             Incoming::Message(message) => message,
             other => panic!("expected a message, got {other:?}"),
