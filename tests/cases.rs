@@ -4,7 +4,7 @@
 //! `cases/README.md`. Cases that wait for a later issue are listed by name in
 //! `cases/waiting.txt`, and one that starts to pass fails this test until it is taken
 //! off the list.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "tests")]
+#![expect(clippy::expect_used, reason = "tests")]
 
 use acceptance::{Brigd, Client, Handlers};
 use serde_json::{Map, Value, json};
