@@ -1,6 +1,6 @@
 //! Every row of the limits table trips: with its code, its name, its value, and the
 //! setting that raises it.
-#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::expect_used, reason = "tests")]
 
 use acceptance::{Brigd, Handlers};
 use brig_protocol::limits::{LIMITS, row};
