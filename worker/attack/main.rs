@@ -79,7 +79,7 @@ fn run(arguments: &[String]) -> Outcome<()> {
     let (mut nursery, _) = Nursery::ready(&std::env::current_exe()?, None, config)?;
     let rules = rule_cases();
     for attempt in tries {
-        let worker = nursery.spawn(0, attempt.encode(), 200)?;
+        let worker = nursery.spawn(0, attempt.encode(), cpu_ms(attempt))?;
         drive(attempt, &worker)?;
         let exited = nursery.exited()?;
         let fate = match exited.status {
@@ -110,6 +110,17 @@ fn tries(attack: &str) -> Outcome<Vec<Try>> {
             .collect(),
         name => vec![named(name).ok_or_else(|| format!("no attack `{name}`"))?],
     })
+}
+
+/// The ceiling of the configuration, and little for an attack that uses all it gets.
+fn cpu_ms(attempt: Try) -> u32 {
+    match attempt {
+        Try::Named(place) => match NAMED.get(place as usize).map(|named| named.name) {
+            Some("spin" | "spin_in_calls") => 100,
+            _ => 0,
+        },
+        _ => 0,
+    }
 }
 
 /// The supervisor's part of an attack that has one.

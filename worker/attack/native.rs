@@ -16,16 +16,7 @@ use crate::cases::{NAMED, REFUSED, SURVIVED, Try, rule_cases};
 pub(crate) fn perform(facts: &WorkerFacts) -> ! {
     match Try::decode(facts.generation) {
         Some(Try::Number(number)) => {
-            let still = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            // A ppoll without a time would wait for ever.
-            let time = match i64::from(number) == libc::SYS_ppoll {
-                true => std::ptr::from_ref(&still) as u64,
-                false => 0,
-            };
-            call(number.into(), [0, 0, time, 0, 0, 0]);
+            call(number.into(), never_waiting(number, [0; 6], &NO_TIME));
         }
         Some(Try::X32(number)) => {
             call(i64::from(number | 0x4000_0000), [0; 6]);
@@ -33,7 +24,8 @@ pub(crate) fn perform(facts: &WorkerFacts) -> ! {
         Some(Try::Int80(number)) => int_80(number),
         Some(Try::Rule(place)) => {
             if let Some(case) = rule_cases().get(place as usize) {
-                call(case.number.into(), case.args);
+                let args = never_waiting(case.number, case.args, &NO_TIME);
+                call(case.number.into(), args);
             }
         }
         Some(Try::Named(place)) => match NAMED.get(place as usize) {
@@ -43,6 +35,19 @@ pub(crate) fn perform(facts: &WorkerFacts) -> ! {
         None => exit_now(1),
     }
     exit_now(SURVIVED)
+}
+
+static NO_TIME: libc::timespec = libc::timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// A ppoll without a time would wait for ever.
+fn never_waiting(number: u32, args: [u64; 6], time: &'static libc::timespec) -> [u64; 6] {
+    match (i64::from(number) == libc::SYS_ppoll, args) {
+        (true, [a, b, _, d, e, f]) => [a, b, std::ptr::from_ref(time) as u64, d, e, f],
+        (false, args) => args,
+    }
 }
 
 fn call(number: i64, args: [u64; 6]) -> i64 {

@@ -191,13 +191,17 @@ pub(super) fn notice_children() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Undoes [`notice_children`], in a child.
+/// What a worker starts with: nothing blocked, no handler. The Rust library's own handlers
+/// for SIGSEGV and SIGBUS go as well: behind the filter they would turn every crash into a
+/// forbidden call. SIGPIPE stays ignored, so that a closed socket is an error.
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(super) fn forget_children() -> Result<(), Errno> {
+pub(super) fn default_signals() -> Result<(), Errno> {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    // SAFETY: the default action has no handler.
-    unsafe { sigaction(Signal::SIGCHLD, &action) }.map_err(of_nix)?;
+    for signal in [Signal::SIGCHLD, Signal::SIGSEGV, Signal::SIGBUS] {
+        // SAFETY: the default action has no handler.
+        unsafe { sigaction(signal, &action) }.map_err(of_nix)?;
+    }
     SigSet::empty().thread_set_mask().map_err(of_nix)
 }

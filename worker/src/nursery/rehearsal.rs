@@ -110,7 +110,7 @@ fn perform(socket: OwnedFd, plan: &Plan, origin: Origin) -> ! {
 /// All filters as in a worker: what the nursery's own would refuse of the lock-down is
 /// found out here, not by the first worker.
 fn rehearse(socket: OwnedFd, plan: &Plan, origin: Origin) -> Result<Layers, Breach> {
-    fork::forget_children().map_err(|errno| Breach::of(Layer::ParentDeath, errno))?;
+    fork::default_signals().map_err(|errno| Breach::of(Layer::ParentDeath, errno))?;
     super::filter_nursery(origin)?;
     let last = match origin {
         Origin::Fork => filter::small(Machine::NATIVE),

@@ -48,7 +48,7 @@ pub(super) fn live_as_copy<W>(
     program: Program<W>,
 ) -> ! {
     let plan = birth.plan(birth.own_id.map(OwnId::Take));
-    let ready = fork::forget_children()
+    let ready = fork::default_signals()
         .map_err(|errno| breach_of_start(errno))
         .and_then(|()| confine(ManuallyDrop::new(socket), &plan));
     match ready {
@@ -71,7 +71,7 @@ pub(super) fn become_image(birth: &Birth, socket: &OwnedFd, image: &OwnedFd) -> 
 }
 
 fn hand_over(birth: &Birth, socket: &OwnedFd) -> Result<(), Errno> {
-    fork::forget_children()?;
+    fork::default_signals()?;
     if let Some(id) = birth.own_id {
         lockdown::take_ids(id)?;
     }
@@ -129,8 +129,9 @@ pub fn image_main<W>(program: Program<W>) -> ! {
         parent,
     };
     let plan = birth.plan(birth.own_id.map(OwnId::Taken));
-    let ready = filter::whole(Machine::NATIVE)
-        .map_err(|_| super::uncompiled())
+    let ready = fork::default_signals()
+        .map_err(breach_of_start)
+        .and_then(|()| filter::whole(Machine::NATIVE).map_err(|_| super::uncompiled()))
         .and_then(|whole| Ok((whole, confine(ManuallyDrop::new(socket), &plan)?)));
     match ready {
         Ok((whole, confined)) => {
