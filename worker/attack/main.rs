@@ -31,7 +31,7 @@ fn main() {
     let program = Program {
         warm: |_: &Configure| (),
         touch: |(), _: &WorkerFacts| (),
-        run: |(), facts: &WorkerFacts| native::perform(facts),
+        run: |(), _, facts: &WorkerFacts| native::perform(facts),
     };
     match arguments.next().as_deref() {
         Some("nursery") => {

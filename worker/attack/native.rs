@@ -110,7 +110,7 @@ fn by_name(name: &str, facts: &WorkerFacts) -> ! {
             exit_now(1)
         },
         "abort" => std::process::abort(),
-        "panic" => std::panic::panic_any(()),
+        "panic" => panic_here(),
         "memory_mapped" => hog_by_mapping(),
         "memory_broken" => hog_by_breaking(),
         "finish" => exit_now(brig_protocol::control::exit::FINISHED),
@@ -124,6 +124,11 @@ fn by_name(name: &str, facts: &WorkerFacts) -> ! {
         "layers" => say_layers(facts),
         _ => exit_now(1),
     }
+}
+
+#[expect(clippy::panic, reason = "what a fault of our own would do")]
+fn panic_here() -> ! {
+    panic!("on purpose")
 }
 
 /// Whatever comes back, came back.

@@ -24,6 +24,6 @@ fn program() -> nursery::Program<()> {
     nursery::Program {
         warm: |_| (),
         touch: |(), _| (),
-        run: |(), _| raw::exit_now(exit::FINISHED),
+        run: |(), _, _| raw::exit_now(exit::FINISHED),
     }
 }

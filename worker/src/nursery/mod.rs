@@ -67,8 +67,9 @@ pub struct Program<W> {
     /// In the worker, with all limits set, before the last filter: re-seeds, and runs a
     /// throw-away program so that page faults are over before an evaluation arrives.
     pub touch: fn(&mut W, &WorkerFacts),
-    /// In the sealed worker: serves descriptor 3, then ends the process.
-    pub run: fn(W, &WorkerFacts) -> !,
+    /// In the sealed worker: serves the socket (descriptor 3), then ends the process. The
+    /// socket must not be dropped: `close` is a call that kills.
+    pub run: fn(W, OwnedFd, &WorkerFacts) -> !,
 }
 
 impl<W> Clone for Program<W> {

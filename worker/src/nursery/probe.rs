@@ -74,7 +74,7 @@ fn as_nursery(link: &OwnedFd) -> ! {
     nursery_main(Program {
         warm: |_: &Configure| (),
         touch: |(), _: &WorkerFacts| (),
-        run: |(), _: &WorkerFacts| raw::exit_now(exit::FINISHED),
+        run: |(), _, _: &WorkerFacts| raw::exit_now(exit::FINISHED),
     })
 }
 

@@ -49,7 +49,7 @@ pub(super) fn live_as_copy<W>(
 ) -> ! {
     let plan = birth.plan(birth.own_id.map(OwnId::Take));
     let ready = fork::default_signals()
-        .map_err(|errno| breach_of_start(errno))
+        .map_err(breach_of_start)
         .and_then(|()| confine(ManuallyDrop::new(socket), &plan));
     match ready {
         Ok(confined) => live(birth, confined, realm, small, program),
@@ -60,12 +60,8 @@ pub(super) fn live_as_copy<W>(
 /// A copy on its way to a fresh image: own id first, then the four descriptors that the
 /// image starts with, then `execveat`.
 pub(super) fn become_image(birth: &Birth, socket: &OwnedFd, image: &OwnedFd) -> ! {
-    let handed = hand_over(birth, socket);
-    match handed {
-        Ok(()) => {
-            fork::exec_image(image.as_fd(), c"brig-worker", c"worker");
-        }
-        Err(_) => {}
+    if hand_over(birth, socket).is_ok() {
+        fork::exec_image(image.as_fd(), c"brig-worker", c"worker");
     }
     raw::exit_now(exit::LOCKDOWN_FAILED)
 }
@@ -184,7 +180,7 @@ fn live<W>(
     };
     (program.touch)(&mut realm, &facts);
     match limited.seal(last_filter) {
-        Ok(_sealed) => (program.run)(realm, &facts),
+        Ok(sealed) => (program.run)(realm, ManuallyDrop::into_inner(sealed.socket), &facts),
         Err(breach) => fail(breach),
     }
 }
