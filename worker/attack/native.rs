@@ -1,9 +1,6 @@
 //! Native code in a sealed worker: does what a guest would that took the engine over.
 //! Owns: the attempts. Never: runs anywhere but behind the worker's own lock-down.
-#![expect(
-    unsafe_code,
-    reason = "attacks are raw system calls and bad memory accesses"
-)]
+#![expect(unsafe_code, reason = "attacks are raw system calls and bad memory accesses")]
 
 use std::arch::asm;
 
@@ -37,10 +34,7 @@ pub(crate) fn perform(facts: &WorkerFacts) -> ! {
     exit_now(SURVIVED)
 }
 
-static NO_TIME: libc::timespec = libc::timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
+static NO_TIME: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// A ppoll without a time would wait for ever.
 fn never_waiting(number: u32, args: [u64; 6], time: &'static libc::timespec) -> [u64; 6] {
@@ -179,10 +173,7 @@ fn hog_by_breaking() -> ! {
     let mut end = call(libc::SYS_brk, [0; 6]);
     loop {
         let wanted = end + (1 << 20);
-        end = call(
-            libc::SYS_brk,
-            [u64::from_ne_bytes(wanted.to_ne_bytes()), 0, 0, 0, 0, 0],
-        );
+        end = call(libc::SYS_brk, [u64::from_ne_bytes(wanted.to_ne_bytes()), 0, 0, 0, 0, 0]);
         if end < wanted {
             exit_now(REFUSED);
         }
@@ -243,12 +234,7 @@ fn say(bytes: &[u8]) -> ! {
 }
 
 fn say_layers(facts: &WorkerFacts) -> ! {
-    let names: Vec<&str> = facts
-        .layers
-        .iter()
-        .filter(|(layer, _)| facts.layers.has(*layer))
-        .map(|(layer, _)| layer.name())
-        .collect();
+    let names: Vec<&str> = facts.layers.iter().filter(|(layer, _)| facts.layers.has(*layer)).map(|(layer, _)| layer.name()).collect();
     say(format!("{}:{}", facts.level.name(), names.join(",")).as_bytes())
 }
 
@@ -264,11 +250,7 @@ fn echo() -> ! {
 /// Half a second in `poll`, which a stop and a continue must not end.
 fn wait() -> ! {
     write(b"w");
-    let mut entry = libc::pollfd {
-        fd: 3,
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let mut entry = libc::pollfd { fd: 3, events: libc::POLLIN, revents: 0 };
     // SAFETY: one live entry.
     let woken = unsafe { libc::poll(&raw mut entry, 1, 500) };
     exit_now(if woken == 0 { SURVIVED } else { 1 })

@@ -21,9 +21,5 @@ fn main() {
 }
 
 fn program() -> nursery::Program<()> {
-    nursery::Program {
-        warm: |_| (),
-        touch: |(), _| (),
-        run: |(), _, _| raw::exit_now(exit::FINISHED),
-    }
+    nursery::Program { warm: |_| (), touch: |(), _| (), run: |(), _, _| raw::exit_now(exit::FINISHED) }
 }

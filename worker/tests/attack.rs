@@ -32,11 +32,7 @@ impl Attack {
             command.uid(user).gid(user);
         }
         let output = command.output().unwrap();
-        let lines: Vec<Value> = String::from_utf8(output.stdout)
-            .unwrap()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(output.status.success(), "{arguments:?}: {:?}", lines.last());
         assert!(lines.iter().all(|line| line["pid"].as_u64().unwrap() >= 2));
         lines
@@ -46,9 +42,7 @@ impl Attack {
 /// The binary itself where every folder above lets anyone pass, else a copy.
 fn reachable() -> PathBuf {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_brig-attack"));
-    let open = built
-        .ancestors()
-        .all(|part| std::fs::metadata(part).unwrap().permissions().mode() & 0o001 != 0);
+    let open = built.ancestors().all(|part| std::fs::metadata(part).unwrap().permissions().mode() & 0o001 != 0);
     if open {
         return built;
     }
@@ -64,19 +58,10 @@ fn root() -> bool {
 
 /// Who runs the attacks: this user, and nobody where that is possible.
 fn users() -> Vec<Option<u32>> {
-    if root() {
-        vec![None, Some(NOBODY)]
-    } else {
-        vec![None]
-    }
+    if root() { vec![None, Some(NOBODY)] } else { vec![None] }
 }
 
-const WAYS: [&[&str]; 4] = [
-    &[],
-    &["--no-namespaces"],
-    &["--exec"],
-    &["--exec", "--no-namespaces"],
-];
+const WAYS: [&[&str]; 4] = [&[], &["--no-namespaces"], &["--exec"], &["--exec", "--no-namespaces"]];
 
 fn each_way(mut check: impl FnMut(&Attack, Option<u32>, &[&str])) {
     let attack = Attack::new();
@@ -97,10 +82,7 @@ fn end_as_they_must(names: &[&str]) {
         for name in names {
             let lines = attack.run(user, &with(way, &[name]));
             assert_eq!(lines.len(), 1);
-            assert_eq!(
-                lines[0]["fate"], lines[0]["wanted"],
-                "{name} {user:?} {way:?}"
-            );
+            assert_eq!(lines[0]["fate"], lines[0]["wanted"], "{name} {user:?} {way:?}");
         }
     });
 }
@@ -187,22 +169,12 @@ fn processes_files_and_sockets_are_out_of_reach() {
 
 #[test]
 fn memory_is_mapped_private_and_never_executable() {
-    end_as_they_must(&[
-        "map_write_execute",
-        "protect_execute",
-        "map_file",
-        "map_fixed",
-    ]);
+    end_as_they_must(&["map_write_execute", "protect_execute", "map_file", "map_fixed"]);
 }
 
 #[test]
 fn a_sealed_worker_reads_and_writes_only_descriptor_3() {
-    end_as_they_must(&[
-        "echo",
-        "read_other_descriptor",
-        "write_other_descriptor",
-        "poll_many",
-    ]);
+    end_as_they_must(&["echo", "read_other_descriptor", "write_other_descriptor", "poll_many"]);
 }
 
 #[test]

@@ -1,11 +1,6 @@
 //! The nursery from outside: the control link, what its workers look like to the kernel,
 //! and that nothing of it is left when any part of it dies.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "tests"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 #[path = "../attack/cases.rs"]
 #[expect(dead_code, reason = "the attacks that only tests/attack.rs runs")]
@@ -17,9 +12,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
-use brig_protocol::control::{
-    Configure, Kind, Layer, LayerState, Level, Origin, Report, Request, Spawn, WaitStatus, exit,
-};
+use brig_protocol::control::{Configure, Kind, Layer, LayerState, Level, Origin, Report, Request, Spawn, WaitStatus, exit};
 use cases::{SURVIVED, named};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use supervisor::{Nursery, Worker, configuration, wait_readable};
@@ -43,9 +36,7 @@ fn ready(config: Configure) -> Nursery {
 }
 
 fn each_way() -> impl Iterator<Item = Configure> {
-    [Origin::Fork, Origin::Exec]
-        .into_iter()
-        .flat_map(|origin| [true, false].map(|spaces| configuration(origin, spaces)))
+    [Origin::Fork, Origin::Exec].into_iter().flat_map(|origin| [true, false].map(|spaces| configuration(origin, spaces)))
 }
 
 /// A worker that waits, and has said so: it is sealed.
@@ -77,10 +68,7 @@ fn status_of(pid: &str, field: &str) -> String {
 }
 
 fn entries(path: &str) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(path)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -117,11 +105,7 @@ fn a_worker_says_the_layers_that_the_nursery_promised() {
     for config in each_way() {
         let (mut nursery, promise) = Nursery::ready(path(), None, config).unwrap();
         let worker = nursery.spawn(0, act("layers"), 0).unwrap();
-        let held: Vec<&str> = Layer::ALL
-            .iter()
-            .filter(|layer| promise.layers.has(**layer))
-            .map(|layer| layer.name())
-            .collect();
+        let held: Vec<&str> = Layer::ALL.iter().filter(|layer| promise.layers.has(**layer)).map(|layer| layer.name()).collect();
         let level = promise.layers.level().unwrap().name();
         let told = String::from_utf8(said(&worker)).unwrap();
         assert_eq!(told, format!("{level}:{}", held.join(",")));
@@ -151,11 +135,7 @@ fn the_kernel_confirms_what_a_worker_is() {
 /// What only root may look at: the process is not dumpable.
 fn looks_inside(pid: &str, layers: &brig_protocol::control::Layers) {
     assert_eq!(entries(&format!("/proc/{pid}/fd")), ["3"]);
-    assert!(
-        std::fs::read(format!("/proc/{pid}/environ"))
-            .unwrap()
-            .is_empty()
-    );
+    assert!(std::fs::read(format!("/proc/{pid}/environ")).unwrap().is_empty());
     let spaces = [
         ("user", Layer::UserNamespace),
         ("mnt", Layer::MountNamespace),
@@ -173,22 +153,10 @@ fn looks_inside(pid: &str, layers: &brig_protocol::control::Layers) {
         assert_eq!(entries(&format!("/proc/{pid}/root/")), Vec::<String>::new());
     }
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    for zero in [
-        "core file size",
-        "file size",
-        "processes",
-        "locked memory",
-        "msgqueue size",
-    ] {
-        let line = limits
-            .lines()
-            .find(|line| line.contains(&format!("Max {zero} ")));
+    for zero in ["core file size", "file size", "processes", "locked memory", "msgqueue size"] {
+        let line = limits.lines().find(|line| line.contains(&format!("Max {zero} ")));
         let words: Vec<&str> = line.unwrap().split_whitespace().collect();
-        assert_eq!(
-            words.iter().filter(|word| **word == "0").count(),
-            2,
-            "{zero}"
-        );
+        assert_eq!(words.iter().filter(|word| **word == "0").count(), 2, "{zero}");
     }
 }
 
@@ -233,24 +201,13 @@ fn as_root_each_slot_has_its_own_user() {
 }
 
 fn request(slot: u16) -> Vec<u8> {
-    Request::Spawn(Spawn {
-        slot,
-        generation: act("hold"),
-        cpu_ms: 0,
-        kind: Kind::Once,
-    })
-    .encode()
+    Request::Spawn(Spawn { slot, generation: act("hold"), cpu_ms: 0, kind: Kind::Once }).encode()
 }
 
 fn refusal(nursery: &mut Nursery, slot: u16) -> rustix::io::Errno {
     nursery.send(&request(slot), &[]).unwrap();
     match nursery.report().unwrap() {
-        Some((
-            Report::SpawnFailed {
-                slot: of, errno, ..
-            },
-            strays,
-        )) => {
+        Some((Report::SpawnFailed { slot: of, errno, .. }, strays)) => {
             assert_eq!((of, strays.len()), (slot, 0));
             assert_ne!(errno, 0);
             rustix::io::Errno::from_raw_os_error(errno.into())
@@ -275,20 +232,13 @@ fn a_worker_without_a_handle_is_killed() {
     if !root() {
         return;
     }
-    let (mut nursery, promise) =
-        Nursery::ready(path(), None, configuration(Origin::Fork, true)).unwrap();
+    let (mut nursery, promise) = Nursery::ready(path(), None, configuration(Origin::Fork, true)).unwrap();
     let pid = Pid::from_raw(promise.pid.try_into().unwrap());
     // Enough for the pair of sockets, not for the handle.
-    let two = rustix::process::Rlimit {
-        current: Some(2),
-        maximum: Some(64),
-    };
+    let two = rustix::process::Rlimit { current: Some(2), maximum: Some(64) };
     rustix::process::prlimit(pid, rustix::process::Resource::Nofile, two).unwrap();
     assert_eq!(refusal(&mut nursery, 0), rustix::io::Errno::MFILE);
-    let many = rustix::process::Rlimit {
-        current: Some(64),
-        maximum: Some(64),
-    };
+    let many = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
     rustix::process::prlimit(pid, rustix::process::Resource::Nofile, many).unwrap();
     let worker = hold(&mut nursery, 0);
     // Only this one is left: the other was reaped without a word.
@@ -314,9 +264,7 @@ fn too_low_a_level_is_refused_and_named() {
     let mut config = configuration(Origin::Fork, false);
     config.required = Level::Full;
     let mut nursery = Nursery::start(path(), None).unwrap();
-    nursery
-        .send(&Request::Configure(config).encode(), &[])
-        .unwrap();
+    nursery.send(&Request::Configure(config).encode(), &[]).unwrap();
     match nursery.report().unwrap() {
         Some((Report::Failed { layer, .. }, _)) => assert_eq!(layer, Layer::UserNamespace),
         other => panic!("{other:?}"),
@@ -328,29 +276,16 @@ fn too_low_a_level_is_refused_and_named() {
 
 #[test]
 fn switched_off_namespaces_are_reported_as_that() {
-    let (_nursery, promise) =
-        Nursery::ready(path(), None, configuration(Origin::Fork, false)).unwrap();
+    let (_nursery, promise) = Nursery::ready(path(), None, configuration(Origin::Fork, false)).unwrap();
     for layer in Layer::ALL.iter().filter(|layer| layer.is_namespace()) {
-        assert!(matches!(
-            promise.layers.get(*layer),
-            LayerState::Missing {
-                cause: brig_protocol::control::Cause::SwitchedOff,
-                errno: 0
-            }
-        ));
+        assert!(matches!(promise.layers.get(*layer), LayerState::Missing { cause: brig_protocol::control::Cause::SwitchedOff, errno: 0 }));
     }
 }
 
 /// Sends what no supervisor would, to a nursery that is ready or not yet.
 fn ends_of(what: &[u8], descriptors: usize, configured: bool) -> Option<i32> {
-    let mut nursery = if configured {
-        ready(configuration(Origin::Fork, true))
-    } else {
-        Nursery::start(path(), None).unwrap()
-    };
-    let strays: Vec<OwnedFd> = (0..descriptors)
-        .map(|_| rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap())
-        .collect();
+    let mut nursery = if configured { ready(configuration(Origin::Fork, true)) } else { Nursery::start(path(), None).unwrap() };
+    let strays: Vec<OwnedFd> = (0..descriptors).map(|_| rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap()).collect();
     let strays: Vec<_> = strays.iter().map(AsFd::as_fd).collect();
     nursery.send(what, &strays).unwrap();
     assert!(nursery.report().unwrap().is_none(), "it answered {what:?}");
@@ -382,14 +317,8 @@ fn a_frame_that_is_none_ends_the_nursery() {
 fn stray_descriptors_end_the_nursery() {
     let configure = Request::Configure(configuration(Origin::Fork, true)).encode();
     for descriptors in [1, 4, 8] {
-        assert_eq!(
-            ends_of(&request(0), descriptors, true),
-            Some(exit::PROTOCOL.into())
-        );
-        assert_eq!(
-            ends_of(&configure, descriptors, false),
-            Some(exit::PROTOCOL.into())
-        );
+        assert_eq!(ends_of(&request(0), descriptors, true), Some(exit::PROTOCOL.into()));
+        assert_eq!(ends_of(&configure, descriptors, false), Some(exit::PROTOCOL.into()));
     }
 }
 
@@ -442,8 +371,7 @@ fn closing_the_link_ends_everything() {
 #[test]
 fn a_nursery_dies_with_the_thread_that_started_it() {
     let start = || {
-        let (mut nursery, _) =
-            Nursery::ready(path(), None, configuration(Origin::Fork, true)).unwrap();
+        let (mut nursery, _) = Nursery::ready(path(), None, configuration(Origin::Fork, true)).unwrap();
         let worker = hold(&mut nursery, 0);
         (nursery, worker)
     };

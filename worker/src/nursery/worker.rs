@@ -12,9 +12,7 @@ use seccompiler::BpfProgram;
 use super::fork;
 use super::handover::Handover;
 use super::{Program, WorkerFacts};
-use crate::lockdown::{
-    self, Breach, Confined, Limits, OwnId, Plan, Promise, confine, filter, raw, table::Machine,
-};
+use crate::lockdown::{self, Breach, Confined, Limits, OwnId, Plan, Promise, confine, filter, raw, table::Machine};
 
 /// What the nursery decided about one worker.
 #[derive(Debug, Clone, Copy)]
@@ -40,17 +38,9 @@ impl Birth {
 }
 
 /// A copy's life, right after the fork.
-pub(super) fn live_as_copy<W>(
-    birth: &Birth,
-    socket: OwnedFd,
-    realm: W,
-    small: &BpfProgram,
-    program: Program<W>,
-) -> ! {
+pub(super) fn live_as_copy<W>(birth: &Birth, socket: OwnedFd, realm: W, small: &BpfProgram, program: Program<W>) -> ! {
     let plan = birth.plan(birth.own_id.map(OwnId::Take));
-    let ready = fork::default_signals()
-        .map_err(breach_of_start)
-        .and_then(|()| confine(ManuallyDrop::new(socket), &plan));
+    let ready = fork::default_signals().map_err(breach_of_start).and_then(|()| confine(ManuallyDrop::new(socket), &plan));
     match ready {
         Ok(confined) => live(birth, confined, realm, small, program),
         Err(breach) => fail(breach),
@@ -152,13 +142,7 @@ fn read_to_end(facts: &OwnedFd) -> Option<Handover> {
 }
 
 /// From the confined process to the guest's: limits, touch, seal, run.
-fn live<W>(
-    birth: &Birth,
-    confined: Confined,
-    mut realm: W,
-    last_filter: &BpfProgram,
-    program: Program<W>,
-) -> ! {
+fn live<W>(birth: &Birth, confined: Confined, mut realm: W, last_filter: &BpfProgram, program: Program<W>) -> ! {
     let limited = match confined.limit() {
         Ok(limited) => limited,
         Err(breach) => fail(breach),
