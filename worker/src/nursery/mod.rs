@@ -203,7 +203,7 @@ fn bind_to_supervisor(link: &Link) -> Result<(), End> {
 /// The nursery itself: harden, rehearse, warm, filter, say that it is ready.
 fn prepare<W>(link: Link, program: Program<W>, started: Started) -> Result<Nursery<W>, End> {
     let Started { config, entered, image } = started;
-    let prepared = harden(&entered).and_then(|()| {
+    let prepared = harden(&link, &entered).and_then(|()| {
         let found = rehearsal::find_out(&config, &entered)?;
         match found.layers.missing_for(config.required) {
             Some(layer) => Err(End::Breach(Breach { layer, errno: found.errno_of(layer) })),
@@ -231,14 +231,14 @@ fn prepare<W>(link: Link, program: Program<W>, started: Started) -> Result<Nurse
 }
 
 /// What the nursery itself gives up; its workers give up more.
-fn harden(entered: &namespaces::Entered) -> Result<(), End> {
+fn harden(link: &Link, entered: &namespaces::Entered) -> Result<(), End> {
     use brig_protocol::control::Layer;
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     let breach = |layer| move |errno| End::Breach(Breach::of(layer, errno));
     entered.ids.settle().map_err(breach(Layer::NoCapabilities))?;
     // Changing ids cleared it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(breach(Layer::ParentDeath))?;
-    if !entered.parent_lives() {
+    if !entered.parent_lives(link) {
         return Err(End::ParentGone);
     }
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(breach(Layer::NotDumpable))?;

@@ -42,9 +42,9 @@ enum Parent {
 impl Entered {
     /// Whether the process that this one must die with is still there. N0 can not be asked
     /// for by id from within the pid namespace, but its end of the pipe closes with it.
-    pub(super) fn parent_lives(&self) -> bool {
+    pub(super) fn parent_lives(&self, link: &Link) -> bool {
         match &self.parent {
-            Parent::Supervisor => true,
+            Parent::Supervisor => !link.hung_up(),
             Parent::Waiter(pipe) => !link::hung_up(std::os::fd::AsFd::as_fd(pipe)),
         }
     }
