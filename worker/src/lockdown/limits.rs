@@ -49,12 +49,20 @@ pub(super) fn set(limits: Limits) -> Result<(), Errno> {
         (Resource::AS, limits.address_space_bytes),
     ];
     for (resource, ceiling) in ceilings {
-        // A hard limit above us may be lower already and can not be raised: keep it.
-        let (_, hard) = resource.get().map_err(|error| of_io(&error))?;
-        let ceiling = ceiling.min(hard);
-        resource.set(ceiling, ceiling).map_err(|error| of_io(&error))?;
+        lower(resource, ceiling)?;
     }
     Ok(())
+}
+
+/// One call where it can be: only a hard limit that is lower already, and that we may not
+/// raise, takes a look; it stays then.
+fn lower(resource: Resource, ceiling: u64) -> Result<(), Errno> {
+    if resource.set(ceiling, ceiling).is_ok() {
+        return Ok(());
+    }
+    let (_, hard) = resource.get().map_err(|error| of_io(&error))?;
+    let ceiling = ceiling.min(hard);
+    resource.set(ceiling, ceiling).map_err(|error| of_io(&error))
 }
 
 fn of_io(error: &std::io::Error) -> Errno {
