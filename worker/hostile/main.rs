@@ -90,7 +90,7 @@ impl Hostile {
 
     fn pause(&self, time: Duration) {
         let mut polled = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
-        drop(ppoll(&mut polled, Some(TimeSpec::from(time)), None));
+        ppoll(&mut polled, Some(TimeSpec::from(time)), None).ok();
     }
 
     fn block(&self) -> ! {
