@@ -11,6 +11,7 @@ use rquickjs::allocator::Allocator;
 // realms in one process, each on its own thread, and must not share a count.
 thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
+    static FLOOR: Cell<usize> = const { Cell::new(0) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
     static WARN_AT: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -26,17 +27,22 @@ pub(crate) struct Usage {
     pub(crate) used: usize,
     /// The most held at once since the last [`rule`].
     pub(crate) peak: usize,
+    /// Held at the last [`rule`]: the warm realm.
+    pub(crate) floor: usize,
+    /// The most that may be held.
+    pub(crate) limit: usize,
 }
 
 /// Bytes held now and at the peak.
 pub(crate) fn usage() -> Usage {
-    Usage { used: USED.get(), peak: PEAK.get() }
+    Usage { used: USED.get(), peak: PEAK.get(), floor: FLOOR.get(), limit: LIMIT.get() }
 }
 
 /// Sets the limit for what comes: `heap_bytes` on top of what is held now. Peak starts over.
 pub(crate) fn rule(heap_bytes: u64) {
     let used = USED.get();
     let heap = usize::try_from(heap_bytes).unwrap_or(usize::MAX);
+    FLOOR.set(used);
     PEAK.set(used);
     LIMIT.set(used.saturating_add(heap));
     WARN_AT.set(used.saturating_add(heap / 5 * 4));

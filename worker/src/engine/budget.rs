@@ -22,7 +22,8 @@ pub(crate) enum Passed {
 pub(crate) struct Budget {
     wall_end: Cell<Option<Duration>>,
     cpu_end: Cell<Option<Duration>>,
-    cpu_start: Cell<Duration>,
+    start: Cell<(Duration, Duration)>,
+    limits: Cell<(Duration, Duration)>,
     passed: Cell<Option<Passed>>,
 }
 
@@ -30,7 +31,8 @@ impl Budget {
     /// Starts both clocks; either limit may be absent.
     pub(crate) fn start(&self, wall: Duration, cpu: Duration) {
         self.passed.set(None);
-        self.cpu_start.set(clock::cpu());
+        self.start.set((clock::now(), clock::cpu()));
+        self.limits.set((wall, cpu));
         self.wall_end.set(Some(clock::now().saturating_add(wall)));
         self.cpu_end.set(Some(clock::cpu().saturating_add(cpu)));
     }
@@ -77,10 +79,26 @@ impl Budget {
 
     /// CPU time used since the start.
     pub(crate) fn cpu_used(&self) -> Duration {
-        clock::cpu().saturating_sub(self.cpu_start.get())
+        clock::cpu().saturating_sub(self.start.get().1)
     }
 
-    /// Gives wall time back that passed while a person decided.
+    /// Wall time left by the clock on the wall, time given back not counted.
+    pub(crate) fn real_wall_left(&self) -> Duration {
+        let end = self.start.get().0.saturating_add(self.limits.get().0);
+        end.saturating_sub(clock::now())
+    }
+
+    /// Time limits of which more than four fifths are used: name, used, limit.
+    pub(crate) fn nearly_used(&self) -> impl Iterator<Item = (&'static str, Duration, Duration)> {
+        let (wall, cpu) = self.limits.get();
+        let wall_used = self.wall_left().map_or(Duration::ZERO, |left| wall.saturating_sub(left));
+        let cpu_used = if self.cpu_end.get().is_some() { self.cpu_used() } else { Duration::ZERO };
+        let all = [("timeoutMs", wall_used, wall), ("cpuMs", cpu_used, cpu)];
+        all.into_iter().filter(|(_, used, limit)| *used > *limit / 5 * 4 && !limit.is_zero())
+    }
+
+    /// Gives wall time back that passed while the program waited for its host: whether that
+    /// counts is the supervisor's to say, which knows of approvals.
     pub(crate) fn extend_wall(&self, by: Duration) {
         self.wall_end.set(self.wall_end.get().map(|end| end.saturating_add(by)));
     }

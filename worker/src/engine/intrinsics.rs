@@ -102,8 +102,10 @@ pub(crate) struct Intrinsics {
     regexp_source: Kept,
     regexp_flags: Vec<(char, Kept)>,
     primitive: Vec<(ClassId, Kept)>,
+    capture_stack: Kept,
+    dom_name: Kept,
+    dom_message: Kept,
     host_error: Persistent<Object<'static>>,
-    error_prototype: Persistent<Object<'static>>,
 }
 
 /// The class of rejections that come from host functions. A program may construct and
@@ -161,8 +163,10 @@ impl Intrinsics {
             buffer_length: getter("ArrayBuffer.prototype", "byteLength")?,
             regexp_source: getter("RegExp.prototype", "source")?,
             regexp_flags,
-            host_error: Persistent::save(ctx, host_error.get("prototype")?),
-            error_prototype: Persistent::save(ctx, ctx.eval("Error.prototype")?),
+            capture_stack: keep("Error.captureStackTrace")?,
+            dom_name: getter("DOMException.prototype", "name")?,
+            dom_message: getter("DOMException.prototype", "message")?,
+            host_error: Persistent::save(ctx, host_error.get::<_, Object>("prototype")?),
         })
     }
 
@@ -249,8 +253,28 @@ impl Intrinsics {
         self.host_error.clone().restore(ctx)
     }
 
-    /// `Error.prototype`, the realm's own.
-    pub(crate) fn error_prototype<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
-        self.error_prototype.clone().restore(ctx)
+    /// Name and message of an error of the web APIs; `None` for any other object.
+    pub(crate) fn dom_exception_text(&self, value: &Value<'_>) -> Option<(String, String)> {
+        if raw::class_of(value) != self.classes.dom_exception {
+            return None;
+        }
+        let text = |getter| Self::ask::<Value>(getter, value).and_then(|text| raw::text_of(&text)).ok();
+        Some((text(&self.dom_name)?, text(&self.dom_message)?))
+    }
+
+    /// Where the running program is, as the engine tells it. `None` when a guest's own
+    /// stack hook gave something that is no text.
+    pub(crate) fn stack_here(&self, ctx: &Ctx<'_>) -> Option<String> {
+        let holder = Object::new_proto(ctx.clone(), None).ok()?;
+        let captured = self.capture_stack.clone().restore(ctx).and_then(|capture| capture.call::<_, ()>((holder.clone(),)));
+        if captured.is_err() {
+            drop(ctx.catch());
+            return None;
+        }
+        let key = rquickjs::Atom::from_str(ctx.clone(), "stack").ok()?;
+        match raw::own_slot(&holder, &key) {
+            Some(raw::Slot::Data(stack)) if stack.is_string() => raw::text_of(&stack).ok(),
+            _ => None,
+        }
     }
 }

@@ -73,11 +73,20 @@ impl Output {
             self.warn_when_near(stream, state.bytes, text.len());
             return;
         }
-        let end = text.floor_char_boundary(room);
         state.cut = true;
         used.set(state);
+        let marker = format!("\n[cut: {} bytes is all a stream may hold; limits.consoleBytes]\n", self.limit.get());
+        let marker = if marker.len() <= room { marker.as_str() } else { "" };
+        let end = text.floor_char_boundary(room - marker.len());
         self.queue(stream, text.get(..end).unwrap_or_default());
-        self.send_pending(stream, true);
+        self.queue(stream, marker);
+        self.send_cut(stream);
+    }
+
+    /// Sends what is pending of a stream with the flag that its rest is cut.
+    fn send_cut(&self, stream: Stream) {
+        self.hand_over();
+        self.send_text(stream, "", true);
     }
 
     fn warn_when_near(&self, stream: Stream, now: usize, added: usize) {
@@ -109,20 +118,23 @@ impl Output {
     pub(crate) fn hand_over(&self) {
         let stream = self.pending.try_borrow().ok().and_then(|pending| pending.0);
         if let Some(stream) = stream {
-            self.send_pending(stream, false);
+            self.send_pending(stream);
         }
     }
 
-    fn send_pending(&self, stream: Stream, truncated: bool) {
+    fn send_pending(&self, stream: Stream) {
         let Ok(mut pending) = self.pending.try_borrow_mut() else { return };
-        if pending.1.is_empty() && !truncated {
-            return;
-        }
-        if let Ok(frame) = worker::output_frame(stream, &pending.1, truncated) {
-            self.outbox.send(&frame);
+        if !pending.1.is_empty() {
+            self.send_text(stream, &pending.1, false);
         }
         pending.0 = None;
         pending.1.clear();
+    }
+
+    fn send_text(&self, stream: Stream, text: &str, truncated: bool) {
+        if let Ok(frame) = worker::output_frame(stream, text, truncated) {
+            self.outbox.send(&frame);
+        }
     }
 
     /// Sends what is pending now.
