@@ -34,7 +34,7 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     let object = error_object(thrown);
     let Some(object) = object else { return not_an_error(intrinsics, thrown) };
     let (name, message) = name_and_message(intrinsics, object);
-    let stack = inspect::data_text(object, "stack").unwrap_or_default();
+    let stack = intrinsics.error_stack(object).unwrap_or_default();
     let frames = frames::read(&stack);
     let place = frames::first_place(&frames);
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
@@ -198,7 +198,7 @@ fn members_of(intrinsics: &std::rc::Rc<Intrinsics>, object: &Object<'_>) -> Vec<
     let members = own_value(object, "errors").filter(|errors| !errors.is_proxy());
     let Some(array) = members.as_ref().and_then(Value::as_array) else { return Vec::new() };
     let mut told = Vec::new();
-    for index in 0..array.len().min(CAUSES) {
+    for index in 0..raw::array_length(array.as_object()).min(CAUSES) {
         let key = Atom::from_u32(object.ctx().clone(), u32::try_from(index).unwrap_or(0)).ok();
         if let Some(Slot::Data(member)) = key.and_then(|key| raw::own_slot(array.as_object(), &key)) {
             told.push(described(intrinsics, &member, 2));

@@ -47,6 +47,8 @@ impl Rejection {
     pub(crate) fn build<'js>(&self, ctx: &Ctx<'js>, intrinsics: &Intrinsics) -> Result<Object<'js>> {
         // The engine makes the error object itself: no constructor, no stack hook runs.
         let error = Exception::from_message(ctx.clone(), "")?.into_object();
+        // The engine makes `message` enumerable; on errors it is not.
+        error.remove("message")?;
         error.set_prototype(Some(&intrinsics.host_error_prototype(ctx)?))?;
         let hidden = |key: &str, text: &str| error.prop(key, Property::from(text).writable().configurable());
         hidden("message", &self.message)?;

@@ -103,6 +103,7 @@ pub(crate) struct Intrinsics {
     regexp_flags: Vec<(char, Kept)>,
     primitive: Vec<(ClassId, Kept)>,
     capture_stack: Kept,
+    error_stack: Kept,
     dom_name: Kept,
     dom_message: Kept,
     host_error: Persistent<Object<'static>>,
@@ -163,6 +164,7 @@ impl Intrinsics {
             buffer_length: getter("ArrayBuffer.prototype", "byteLength")?,
             regexp_source: getter("RegExp.prototype", "source")?,
             regexp_flags,
+            error_stack: getter("Error.prototype", "stack")?,
             capture_stack: keep("Error.captureStackTrace")?,
             dom_name: getter("DOMException.prototype", "name")?,
             dom_message: getter("DOMException.prototype", "message")?,
@@ -260,6 +262,19 @@ impl Intrinsics {
         }
         let text = |getter| Self::ask::<Value>(getter, value).and_then(|text| raw::text_of(&text)).ok();
         Some((text(&self.dom_name)?, text(&self.dom_message)?))
+    }
+
+    /// The stack text of an error: its own property, or what the engine recorded. `None`
+    /// when a guest made it something that is no text.
+    pub(crate) fn error_stack(&self, error: &Object<'_>) -> Option<String> {
+        let key = rquickjs::Atom::from_str(error.ctx().clone(), "stack").ok()?;
+        let stack = match raw::own_slot(error, &key) {
+            Some(raw::Slot::Data(stack)) => stack,
+            Some(raw::Slot::Accessor { .. }) => return None,
+            None if error.is_error() => Self::ask(&self.error_stack, error.as_value()).ok()?,
+            None => return None,
+        };
+        if stack.is_string() { raw::text_of(&stack).ok() } else { None }
     }
 
     /// Where the running program is, as the engine tells it. `None` when a guest's own

@@ -187,6 +187,14 @@ unsafe fn slot_of<'js>(ctx: &Ctx<'js>, object: &Object<'js>, atom: qjs::JSAtom) 
     }
 }
 
+/// Length of an array that is no proxy; reading it meets no guest code.
+pub(crate) fn array_length(array: &Object<'_>) -> usize {
+    let length = array.get::<_, Value>("length").ok().and_then(|length| length.as_number());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number below 2^32")]
+    let length = length.unwrap_or(0.0) as usize;
+    length
+}
+
 /// Which own enumerable properties are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {

@@ -240,8 +240,8 @@ impl<'js> Look<'_, 'js> {
     }
 
     fn error(&mut self, object: &Object<'js>, indent: usize, deep: bool) -> String {
-        let head = error_head(object);
-        let stack = data_text(object, "stack").map(|stack| crate::failure::frames::shown(&stack)).unwrap_or_default();
+        let head = self.intrinsics.dom_exception_text(object.as_value()).map_or_else(|| error_head(object), |(name, message)| format!("{name}: {message}"));
+        let stack = self.intrinsics.error_stack(object).map(|stack| crate::failure::frames::shown(&stack)).unwrap_or_default();
         let mut text = head;
         for frame in stack {
             text.push_str("\n    at ");
@@ -263,8 +263,7 @@ impl<'js> Look<'_, 'js> {
     }
 
     fn array(&mut self, object: &Object<'js>, indent: usize) -> String {
-        let Some(array) = object.clone().into_array() else { return String::new() };
-        let length = array.len();
+        let length = raw::array_length(object);
         let mut parts = Vec::new();
         let mut holes = 0;
         for index in 0..length.min(ELEMENTS) {
@@ -290,8 +289,7 @@ impl<'js> Look<'_, 'js> {
 
     /// What an array has besides its elements; an array with very many elements is not searched.
     fn named_properties_of_array(&mut self, object: &Object<'js>, indent: usize) -> Vec<String> {
-        let length = object.clone().into_array().map_or(0, |array| array.len());
-        if length > ELEMENTS {
+        if raw::array_length(object) > ELEMENTS {
             return Vec::new();
         }
         let (slots, _) = raw::own_slots(object, Keys::Strings, PROPERTIES + ELEMENTS);

@@ -65,7 +65,10 @@ impl Output {
         if state.cut {
             return;
         }
-        let room = self.limit.get().saturating_sub(state.bytes);
+        let marker = format!("\n[cut: {} bytes is all a stream may hold; limits.consoleBytes]\n", self.limit.get());
+        // Room for the marker is kept free, unless the limit is hardly more than that.
+        let marker = if marker.len() < self.limit.get() / 2 { marker.as_str() } else { "" };
+        let room = self.limit.get().saturating_sub(state.bytes + marker.len());
         if text.len() <= room {
             state.bytes += text.len();
             used.set(state);
@@ -75,9 +78,7 @@ impl Output {
         }
         state.cut = true;
         used.set(state);
-        let marker = format!("\n[cut: {} bytes is all a stream may hold; limits.consoleBytes]\n", self.limit.get());
-        let marker = if marker.len() <= room { marker.as_str() } else { "" };
-        let end = text.floor_char_boundary(room - marker.len());
+        let end = text.floor_char_boundary(room);
         self.queue(stream, text.get(..end).unwrap_or_default());
         self.queue(stream, marker);
         self.send_cut(stream);

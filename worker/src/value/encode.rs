@@ -438,7 +438,7 @@ impl<'js> Walk<'_, 'js> {
 
     fn array(&mut self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         let Some(array) = object.clone().into_array() else { return Ok(false) };
-        let length = if object.is_proxy() { self.length(object, path)? } else { array.len() };
+        let length = if object.is_proxy() { self.length(object, path)? } else { raw::array_length(object) };
         self.out.push(b'[');
         for index in 0..length {
             if index > 0 {

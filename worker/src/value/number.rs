@@ -5,7 +5,7 @@ const PLAIN_BELOW: f64 = 1e15;
 /// From this power of ten on, JavaScript writes an exponent.
 const LARGE: i32 = 21;
 /// Down to this power of ten, JavaScript writes leading zeros instead of an exponent.
-const SMALL: i32 = -7;
+const SMALL: i32 = -6;
 
 /// Appends a whole number.
 pub(crate) fn push_int(out: &mut Vec<u8>, value: i64) {
