@@ -6,5 +6,5 @@ mod calls;
 mod collections;
 mod rejection;
 
-pub(crate) use calls::{Calls, Delivery, Left};
+pub(crate) use calls::{Calls, Delivery};
 pub(crate) use collections::{World, collection, define, withdraw};

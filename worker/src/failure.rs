@@ -113,8 +113,7 @@ fn cut(text: String, bytes: usize) -> String {
     if text.len() <= bytes {
         return text;
     }
-    let end = text.floor_char_boundary(bytes);
-    format!("{}…", text.get(..end).unwrap_or_default())
+    format!("{}…", value::text::head(&text, bytes))
 }
 
 /// `throw "text"`, `throw null`, `throw {…}`: told as what it is.

@@ -12,7 +12,7 @@ use brig_protocol::{
     limits, worker,
 };
 
-use crate::channel::Channel;
+use crate::{channel::Channel, value::text::head};
 
 /// Longest warning, in bytes.
 const WARNING_BYTES: usize = 2_000;
@@ -73,8 +73,7 @@ impl Outbox {
         let warning = if sent + 1 == limits::WARNINGS {
             Warning { code: WarningCode::MoreWarnings, message: "there were more warnings than are kept".to_owned(), path: None }
         } else {
-            let end = message.floor_char_boundary(WARNING_BYTES);
-            Warning { code, message: message.get(..end).unwrap_or_default().to_owned(), path: path.map(str::to_owned) }
+            Warning { code, message: head(message, WARNING_BYTES).to_owned(), path: path.map(str::to_owned) }
         };
         if let Ok(frame) = worker::warning_frame(&warning) {
             self.send(&frame);

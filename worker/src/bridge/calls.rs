@@ -142,7 +142,7 @@ impl Calls {
     fn admit<'js>(&self, ctx: &Ctx<'js>, name: &Rc<str>, input: Option<&Value<'js>>) -> std::result::Result<String, Refused<'js>> {
         let limits = self.limits.get();
         let refuse = |code, message| {
-            Err(Refused::Rejection(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx))))
+            Err(Refused::Rejection(Box::new(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx)))))
         };
         if self.table.borrow().made >= limits.host_calls {
             let message = format!(
@@ -217,7 +217,7 @@ impl Calls {
     pub(crate) fn deliver(&self, ctx: &Ctx<'_>, id: u64, delivery: &Delivery<'_>) -> Result<()> {
         let Some(pending) = self.table.borrow_mut().open.remove(&id) else { return Ok(()) };
         self.send_queued();
-        let settled = match delivery {
+        match delivery {
             Delivery::Output(text) => {
                 let mut notes = Notes::default();
                 let decoded = value::decode(ctx, text, "$", &mut notes);
@@ -237,13 +237,12 @@ impl Calls {
                 let error = rejection.build(ctx, &self.intrinsics)?;
                 pending.reject.restore(ctx)?.call::<_, ()>((error,))
             }
-        };
-        settled
+        }
     }
 }
 
 enum Refused<'js> {
-    Rejection(Rejection),
+    Rejection(Box<Rejection>),
     Thrown(Value<'js>),
 }
 

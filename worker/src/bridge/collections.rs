@@ -17,14 +17,6 @@ pub(crate) struct World {
     defined: RefCell<Vec<String>>,
 }
 
-impl World {
-    /// `collection.function` of all functions, in order.
-    pub(crate) fn functions(&self) -> Vec<String> {
-        let collections = self.collections.borrow();
-        collections.iter().flat_map(|(name, functions)| functions.iter().map(move |function| format!("{name}.{function}"))).collect()
-    }
-}
-
 /// Defines the collections of an evaluation. In a kept realm they can be withdrawn again.
 ///
 /// # Errors
@@ -103,7 +95,7 @@ pub(crate) fn collection<'js>(ctx: &Ctx<'js>, calls: &Rc<Calls>, name: &str, fun
         raw::freeze(ctx, &host_function)?;
         object.prop(function.as_str(), Property::from(host_function.clone()).enumerable())?;
         let camel = names::camel(function);
-        let is_ambiguous = functions.iter().any(|other| *other == camel)
+        let is_ambiguous = functions.contains(&camel)
             || functions.iter().filter(|other| names::camel(other) == camel).count() > 1;
         if camel != *function && !is_ambiguous {
             object.prop(camel.as_str(), Property::from(host_function))?;

@@ -10,12 +10,11 @@ use sha2::{Digest, Sha256};
 pub(crate) const SEED_BYTES: usize = 64;
 
 thread_local! {
-    static SOURCE: RefCell<Source> = const { RefCell::new(Source { key: [0; 32], seeded: false }) };
+    static SOURCE: RefCell<Source> = const { RefCell::new(Source { key: [0; 32] }) };
 }
 
 struct Source {
     key: [u8; 32],
-    seeded: bool,
 }
 
 impl Source {
@@ -34,13 +33,7 @@ impl Source {
 pub(crate) fn seed(seed: &[u8; SEED_BYTES]) {
     SOURCE.with_borrow_mut(|source| {
         source.key = Sha256::new().chain_update(source.key).chain_update(seed).chain_update(b"brig entropy").finalize().into();
-        source.seeded = true;
     });
-}
-
-/// Whether a seed was given: before that, nothing here is random.
-pub(crate) fn is_seeded() -> bool {
-    SOURCE.with_borrow(|source| source.seeded)
 }
 
 /// Fills a buffer with bytes fit for keys. Before [`seed`] they are predictable.

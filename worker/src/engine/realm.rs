@@ -26,6 +26,11 @@ pub(crate) struct Ceilings {
     pub(crate) stack_bytes: usize,
 }
 
+impl Ceilings {
+    /// Less stack than this runs no ordinary program, in bytes.
+    pub(crate) const LEAST_STACK: usize = 256 * 1024;
+}
+
 impl Default for Ceilings {
     fn default() -> Self {
         Self { stack_bytes: 768 * 1024 }

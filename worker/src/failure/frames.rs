@@ -4,7 +4,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use crate::source::PositionMap;
+use crate::{source::PositionMap, value::text};
 
 /// Frames that are shown.
 const FRAMES: usize = 20;
@@ -58,8 +58,7 @@ pub(crate) struct Frame {
 
 /// The frames of a stack text, the glue's left out.
 pub(crate) fn read(stack: &str) -> Vec<Frame> {
-    let end = stack.floor_char_boundary(STACK_BYTES);
-    let lines = stack.get(..end).unwrap_or_default().lines();
+    let lines = text::head(stack, STACK_BYTES).lines();
     lines.filter_map(|line| frame(line.trim().strip_prefix("at ")?)).take(FRAMES).collect()
 }
 

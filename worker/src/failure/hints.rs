@@ -138,7 +138,7 @@ fn is_part(character: char) -> bool {
 /// The dotted name of the call at or around a column.
 fn callee_at(line: &[char], column: usize) -> Option<String> {
     let column = column.min(line.len());
-    // The engine points at the opening bracket, or into the name before it.
+    // The engine points into the name, or at the bracket after it.
     let mut end = column;
     while line.get(end).copied().is_some_and(is_part) {
         end += 1;
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_callee_is_read_from_the_text_at_the_place() {
         let line: Vec<char> = "const r = await orders.lst({});".chars().collect();
-        for column in [15, 22, 23, 25] {
+        for column in [16, 22, 23, 26] {
             assert_eq!(callee_at(&line, column).as_deref(), Some("orders.lst"), "{column}");
         }
     }

@@ -9,7 +9,7 @@ use std::{
 
 use brig_protocol::{client::Stream, worker};
 
-use crate::outbox::Outbox;
+use crate::{outbox::Outbox, value::text::head};
 
 /// Prints of one turn that are sent one by one; what follows is sent in blocks.
 const SENT_AT_ONCE: u32 = 128;
@@ -78,8 +78,7 @@ impl Output {
         }
         state.cut = true;
         used.set(state);
-        let end = text.floor_char_boundary(room);
-        self.queue(stream, text.get(..end).unwrap_or_default());
+        self.queue(stream, head(text, room));
         self.queue(stream, marker);
         self.send_cut(stream);
     }

@@ -25,7 +25,7 @@ use crate::{
 const ANSWER_TIME: Duration = Duration::from_millis(50);
 
 /// How a program ended: JSON text of its value, if it has one, or why not.
-type Ending = Result<Option<String>, EvaluationError>;
+type Ending = Result<Option<String>, Box<EvaluationError>>;
 
 /// Runs the program; the frame of its answer, or nothing when there is nobody to answer.
 pub(super) fn run(realm: &Realm, channel: &Channel, order: Order) -> Option<Vec<u8>> {
@@ -53,7 +53,7 @@ fn answer(id: u64, ending: Ending, cpu: Duration, limits: &Limits) -> Option<Vec
     };
     let (text, error) = match ending {
         Ok(text) => (text, None),
-        Err(error) => (None, Some(error)),
+        Err(error) => (None, Some(*error)),
     };
     let value = match text.as_deref().map(serde_json::from_str::<&RawValue>) {
         None => None,
@@ -85,14 +85,14 @@ impl<'js> Evaluation<'_, 'js> {
             Err(fault) => {
                 // Its places are already those of the text as sent.
                 let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: PositionMap::default() });
-                return Some(Err(self.with_known(|known| failure::syntax(fault, &view, known))));
+                return Some(Err(Box::new(self.with_known(|known| failure::syntax(fault, &view, known)))));
             }
         };
         if self.order.parse_only {
             return Some(Ok(Some("null".to_owned())));
         }
         if let Err(error) = given {
-            return Some(Err(EvaluationError::new(EvaluationCode::Internal, "Internal", error)));
+            return Some(Err(Box::new(EvaluationError::new(EvaluationCode::Internal, "Internal", error))));
         }
         let text = std::mem::take(&mut self.order.source);
         frames::remember(&file, Rc::new(View { text, map: program.map }));
@@ -101,7 +101,7 @@ impl<'js> Evaluation<'_, 'js> {
         let ended = started.map(|started| value_of(&mut pump, started, program.mode));
         let uncaught = std::mem::take(&mut pump.uncaught);
         match ended {
-            Err(refused) => Some(Err(self.refused(&refused))),
+            Err(refused) => Some(Err(Box::new(self.refused(&refused)))),
             Ok(ended) => self.finish(ended, uncaught),
         }
     }
@@ -162,7 +162,7 @@ impl<'js> Evaluation<'_, 'js> {
             let mut pump = Pump { ctx: self.ctx, shared: self.shared, channel: self.channel, uncaught: Vec::new() };
             match pump.drain(time) {
                 Err(Stop::HungUp) => return None,
-                Err(Stop::Passed(passed)) => return Some(Err(self.passed(passed))),
+                Err(Stop::Passed(passed)) => return Some(Err(Box::new(self.passed(passed)))),
                 _ => {}
             }
         }
@@ -170,10 +170,10 @@ impl<'js> Evaluation<'_, 'js> {
             Ok(value) => self.encoded(&value),
             Err(Stop::Thrown(thrown)) => {
                 self.tell_rejections(Some(&thrown), &uncaught);
-                Err(self.thrown(&thrown))
+                Err(Box::new(self.thrown(&thrown)))
             }
-            Err(Stop::Passed(passed)) => Err(self.passed(passed)),
-            Err(Stop::Deadlock) => Err(deadlock()),
+            Err(Stop::Passed(passed)) => Err(Box::new(self.passed(passed))),
+            Err(Stop::Deadlock) => Err(Box::new(deadlock())),
             Err(Stop::HungUp) => return None,
         };
         self.tell_rejections(None, &uncaught);
@@ -205,7 +205,7 @@ impl<'js> Evaluation<'_, 'js> {
         let mut notes = Notes::default();
         let encoded = value::encode(&self.shared.intrinsics, value, "$", bounds, &mut text, &mut notes);
         if let Some(passed) = self.shared.budget.passed() {
-            return Err(self.passed(passed));
+            return Err(Box::new(self.passed(passed)));
         }
         for line in notes.lines() {
             self.shared.outbox.warn(WarningCode::LossyValue, &line.text, Some(&line.path));
@@ -214,9 +214,9 @@ impl<'js> Evaluation<'_, 'js> {
             Ok(false) => Ok(None),
             Ok(true) => {
                 self.warn_when_large(text.len());
-                String::from_utf8(text).map(Some).map_err(|_| too_large(limits))
+                String::from_utf8(text).map(Some).map_err(|_| Box::new(too_large(limits)))
             }
-            Err(fault) => Err(self.has_no_form(fault)),
+            Err(fault) => Err(Box::new(self.has_no_form(fault))),
         }
     }
 
@@ -362,7 +362,7 @@ fn shortened(path: &str) -> String {
     if path.len() <= SHOWN {
         return path.to_owned();
     }
-    let start = path.floor_char_boundary(SHOWN / 2);
-    let end = path.floor_char_boundary(path.len() - SHOWN / 2);
-    format!("{}…{}", path.get(..start).unwrap_or_default(), path.get(end..).unwrap_or_default())
+    let front = value::text::head(path, SHOWN / 2);
+    let back = value::text::head(path, path.len() - SHOWN / 2).len();
+    format!("{front}…{}", path.get(back..).unwrap_or_default())
 }

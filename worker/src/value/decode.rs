@@ -9,14 +9,11 @@ use super::{encode::push_key, notes::{Loss, Notes}};
 /// Digits from which a whole number may be beyond 2^53.
 const LONG_NUMBER: usize = 16;
 
-/// A parsed value; what it lost is in the notes.
-pub(crate) type Decoded<'js> = Value<'js>;
-
 /// Parses JSON text into a value of the realm. `root` names the text in notes.
 ///
 /// # Errors
 /// When the text is no JSON; the engine's exception is then pending.
-pub(crate) fn decode<'js>(ctx: &Ctx<'js>, text: &str, root: &str, notes: &mut Notes) -> rquickjs::Result<Decoded<'js>> {
+pub(crate) fn decode<'js>(ctx: &Ctx<'js>, text: &str, root: &str, notes: &mut Notes) -> rquickjs::Result<Value<'js>> {
     if has_long_number(text.as_bytes()) {
         note_lost_digits(text.as_bytes(), root, notes);
     }

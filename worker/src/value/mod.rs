@@ -7,6 +7,6 @@ pub(crate) mod notes;
 pub(crate) mod number;
 pub(crate) mod text;
 
-pub(crate) use decode::{Decoded, decode};
+pub(crate) use decode::decode;
 pub(crate) use encode::{Bounds, Fault, encode};
 pub(crate) use notes::Notes;

@@ -22,7 +22,6 @@ pub(crate) enum Loss {
     Function,
     Symbol,
     Undefined,
-    SymbolKey,
     AwaitedPromise,
     PendingPromise,
     RejectedPromise,
@@ -48,7 +47,6 @@ impl Loss {
             Self::Function => "a function has no JSON form and was left out",
             Self::Symbol => "a symbol has no JSON form and was left out",
             Self::Undefined => "undefined has no JSON form and was left out (null inside an array)",
-            Self::SymbolKey => "properties with symbol keys were left out",
             Self::AwaitedPromise => "a Promise was not awaited; the value it had settled to was used (use await, or await Promise.all([...]))",
             Self::PendingPromise => "a Promise was not awaited and had not settled; it became null (use await, or await Promise.all([...]))",
             Self::RejectedPromise => "a Promise was not awaited and had rejected; it became null (use await, or await Promise.all([...]))",
@@ -86,11 +84,6 @@ impl Notes {
         if note.paths.len() < NAMED {
             note.paths.push(path());
         }
-    }
-
-    /// Whether nothing was lost.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
     }
 
     /// One line for each kind: where, and what happened.

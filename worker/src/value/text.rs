@@ -20,6 +20,15 @@ const fn plain_table() -> [bool; 256] {
     table
 }
 
+/// The front of a text, at most so many bytes, never half a character.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 /// Appends a JSON string. Tells whether it held a lone surrogate.
 pub(crate) fn push(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     out.reserve(bytes.len() + 2);
