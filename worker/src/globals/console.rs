@@ -53,7 +53,7 @@ const METHODS: [(&str, Method); 20] = [
     ("table", |console, _, args| console.table(args)),
     ("assert", |console, _, args| console.assert(args)),
     ("count", |console, _, args| console.count(args)),
-    ("countReset", |console, _, args| drop(console.counters.borrow_mut().remove(&label(args)))),
+    ("countReset", |console, _, args| console.count_reset(args)),
     ("time", |console, _, args| console.time(args)),
     ("timeLog", |console, _, args| console.time_log(args)),
     ("timeEnd", |console, _, args| console.time_end(args)),
@@ -222,6 +222,10 @@ impl Console {
             *count
         };
         self.write(Stream::Stdout, &format!("{label}: {count}"));
+    }
+
+    fn count_reset(&self, args: &[Value<'_>]) {
+        self.counters.borrow_mut().remove(&label(args));
     }
 
     fn time(&self, args: &[Value<'_>]) {

@@ -4,20 +4,9 @@
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Whether a byte can stand in a JSON string as it is. 0xED may begin a surrogate.
-const PLAIN: [bool; 256] = plain_table();
-
-const fn plain_table() -> [bool; 256] {
-    let mut table = [true; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = false;
-        byte += 1;
-    }
-    table[b'"' as usize] = false;
-    table[b'\\' as usize] = false;
-    table[0xED] = false;
-    table
+/// Whether a byte can not stand in a JSON string as it is. 0xED may begin a surrogate.
+const fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\' || byte == 0xED
 }
 
 /// The front of a text, at most so many bytes, never half a character.
@@ -35,7 +24,7 @@ pub(crate) fn push(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     out.push(b'"');
     let mut lone = false;
     let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| !PLAIN.get(usize::from(*byte)).copied().unwrap_or(true)) {
+    while let Some(at) = rest.iter().position(|byte| is_special(*byte)) {
         let (plain, tail) = rest.split_at(at);
         out.extend_from_slice(plain);
         rest = push_special(out, tail, &mut lone);
