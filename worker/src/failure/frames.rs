@@ -22,8 +22,8 @@ const VIEWS: usize = 64;
 pub(crate) struct View {
     /// The text as it was sent.
     pub(crate) text: String,
-    /// From places in the prepared code to places in the text.
-    pub(crate) map: PositionMap,
+    /// From places in the prepared code to places in the text; `None` when they are the same.
+    pub(crate) map: Option<PositionMap>,
 }
 
 thread_local! {
@@ -85,7 +85,7 @@ fn place(at: &str) -> Option<Place> {
     let (file, line) = rest.rsplit_once(':')?;
     let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
     let view = VIEWS_BY_FILE.with_borrow(|views| views.get(file).cloned())?;
-    let (line, column) = view.map.original(line, column);
+    let (line, column) = view.map.as_ref().map_or((line, column), |map| map.original(line, column));
     Some(Place { view, line, column })
 }
 

@@ -17,7 +17,7 @@ use crate::{
     channel::Channel,
     engine::{Realm, Shared, alloc, budget::Passed, raw},
     failure::{self, Known, frames::{self, View}},
-    source::{self, Mode, PositionMap},
+    source::{self, Mode},
     value::{self, Bounds, Fault, Notes},
 };
 
@@ -84,7 +84,7 @@ impl<'js> Evaluation<'_, 'js> {
             Ok(program) => program,
             Err(fault) => {
                 // Its places are already those of the text as sent.
-                let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: PositionMap::default() });
+                let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: None });
                 return Some(Err(Box::new(self.with_known(|known| failure::syntax(fault, &view, known)))));
             }
         };
@@ -95,7 +95,7 @@ impl<'js> Evaluation<'_, 'js> {
             return Some(Err(Box::new(EvaluationError::new(EvaluationCode::Internal, "Internal", error))));
         }
         let text = std::mem::take(&mut self.order.source);
-        frames::remember(&file, Rc::new(View { text, map: program.map }));
+        frames::remember(&file, Rc::new(View { text, map: Some(program.map) }));
         let started = self.start(file, program.code, program.mode);
         let mut pump = Pump { ctx: self.ctx, shared: self.shared, channel: self.channel, uncaught: Vec::new() };
         let ended = started.map(|started| value_of(&mut pump, started, program.mode));
