@@ -75,7 +75,7 @@ pub(crate) fn syntax(fault: SourceError, view: &std::rc::Rc<View>, known: &Known
     set_place(&mut error, Some(&place));
     error.hint = match fault.kind {
         SourceErrorKind::Import => Some(match fault.hint {
-            Some(hint) => format!("{hint}; {}", known.what_there_is()),
+            Some(hint) => format!("{}; {}", hint.trim_end_matches('.'), known.what_there_is()),
             None => format!("there are no modules to import; {}", known.what_there_is()),
         }),
         _ => fault.hint,
