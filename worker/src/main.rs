@@ -1,3 +1,5 @@
 //! brig-worker: the nursery and the workers it forks.
 
+mod source;
+
 fn main() {}
