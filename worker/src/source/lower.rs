@@ -315,11 +315,13 @@ impl<'a> Lowering<'_, 'a> {
             code.push_str(&format!("{counter}={name}[{key}]={value};{name}[{counter}]={key};"));
             return;
         };
-        let between = offset(member.id.span().end)..offset(initializer.span.start);
+        // The span leaves out the parentheses that it begins with: all that follows the `=`.
         let value = offset(initializer.span.start)..offset(member.span.end);
+        let between = self.slice(&(offset(member.id.span().end)..value.start));
+        let (before, opening) = between.split_once('=').unwrap_or((between, ""));
         code.push_str(&format!("{counter}={name}[{key}]=("));
-        code.extend(line_ends(self.slice(&between)));
-        code.push_str(self.slice(&between).rsplit('=').next().unwrap_or_default().trim_matches(['\n', '\r', ' ', '\t']));
+        code.extend(line_ends(before));
+        code.push_str(opening);
         code.push_str(self.slice(&value));
         code.push_str(");");
         if !is_string(initializer) {

@@ -115,10 +115,15 @@ impl SourceError {
 /// text as sent.
 pub fn prepare(text: &str, form: Form, language: Language, kept_vm: bool) -> Result<Program, SourceError> {
     bounds::check(text)?;
-    let arena = Bump::new();
-    let reading = read::read(text, &arena, form)?;
-    let base = types::javascript(&reading, language)?;
-    let plan = shape::plan(&reading, form, kept_vm)?;
+    let (source, layout, plan) = {
+        // The tree takes many times the memory of the text: it goes before types do.
+        let arena = Bump::new();
+        let reading = read::read(text, &arena, form)?;
+        let plan = shape::plan(&reading, form, kept_vm)?;
+        let layout = types::Layout::of(&reading);
+        (reading.source, layout, plan)
+    };
+    let base = types::javascript(&source, &layout, language)?;
     Ok(finish(text, &base, plan))
 }
 

@@ -56,9 +56,9 @@ fn bound(source: &str, pattern: &Expression<'_>, names: &mut Vec<String>) {
             ExpressionKind::Identifier(id) => names.push(id.name(source).to_owned()),
             ExpressionKind::AssignmentPattern(inner) => work.push(inner.left),
             ExpressionKind::RestElement(inner) => work.push(inner.argument),
-            ExpressionKind::ArrayPattern(inner) => work.extend(inner.elements.iter().flatten()),
+            ExpressionKind::ArrayPattern(inner) => work.extend(inner.elements.iter().rev().flatten()),
             ExpressionKind::ObjectPattern(inner) => {
-                work.extend(inner.properties.iter().map(|property| match property {
+                work.extend(inner.properties.iter().rev().map(|property| match property {
                     ObjectPatternProperty::Property(property) => property.value,
                     ObjectPatternProperty::RestElement(rest) => rest.argument,
                 }));

@@ -12,6 +12,8 @@ use tsv_ts::{Error, ErrorKind, Goal};
 
 /// Most HTML-like comments that are read; each one costs an attempt.
 const HTML_COMMENTS: usize = 16;
+/// Most lines that are tried as the start of an object at the end.
+const OBJECT_STARTS: usize = 16;
 
 /// A text and its tree.
 pub(super) struct Reading<'t, 'a> {
@@ -23,8 +25,9 @@ pub(super) struct Reading<'t, 'a> {
 
 /// What a text is.
 pub(super) enum Tree<'a> {
-    /// A list of statements; positions are those of the source.
-    Statements(&'a [Statement<'a>]),
+    /// A list of statements; positions are those of the source. The grammar takes an
+    /// object at the end for a block: it is none of the statements, and lies here.
+    Statements { body: &'a [Statement<'a>], object: Option<Range<usize>> },
     /// One expression that would be something else as a statement, at these bytes.
     Expression {
         at: Range<usize>,
@@ -66,40 +69,81 @@ pub(super) fn read<'t, 'a>(text: &'t str, arena: &'a Bump, form: Form) -> Result
 }
 
 fn attempt<'a>(source: &str, arena: &'a Bump, form: Form) -> Result<(Tree<'a>, Goal), Error> {
+    let with_objects = matches!(form, Form::Auto | Form::Expression);
     match parse(source, arena) {
         Ok(program) => {
-            let tree = match lone_block(program.body).filter(|_| form != Form::Body) {
-                Some(block) => object(source, block, arena),
-                None => None,
-            };
-            Ok((tree.unwrap_or(Tree::Statements(program.body)), program.goal))
+            let tree = if with_objects { last_block(source, program.body, arena) } else { None };
+            let tree = tree.unwrap_or(Tree::Statements { body: program.body, object: None });
+            Ok((tree, program.goal))
         }
-        Err(error) => match expression(source, arena) {
-            Some(tree) if form != Form::Body => Ok((tree, Goal::Module)),
-            _ => Err(error),
+        Err(error) if with_objects => match expression(source, arena) {
+            Some(tree) => Ok((tree, Goal::Module)),
+            None => last_object(source, &error, arena).ok_or(error),
         },
+        Err(error) => Err(error),
     }
 }
 
+/// As a module, or else as a script: only that has `with`, octal numbers and the like.
 pub(super) fn parse<'a>(source: &str, arena: &'a Bump) -> Result<Program<'a>, Error> {
-    tsv_ts::__private::parse_with_goal_or_fallback(source, None, arena)
+    let module = match tsv_ts::__private::parse_with_goal(source, Goal::Module, arena) {
+        Err(error) if error.kind() == ErrorKind::Syntax => error,
+        other => return other,
+    };
+    let script = match tsv_ts::__private::parse_with_goal(source, Goal::Script, arena) {
+        Err(error) => error,
+        other => return other,
+    };
+    // In a script `await` is a name, so its error says less.
+    let awaits = module.message().starts_with("'await'");
+    let further = module.position() >= script.position();
+    Err(if awaits || further || script.is_goal_gated() { module } else { script })
 }
 
-/// The only statement, when it is a block: `{ a: 1 }` is one to the grammar.
-fn lone_block(body: &[Statement<'_>]) -> Option<Range<usize>> {
-    let (first, rest) = body.split_first()?;
-    let block = matches!(first.kind, StatementKind::BlockStatement(_));
-    let alone = rest.iter().all(|statement| matches!(statement.kind, StatementKind::EmptyStatement(_)));
-    (block && alone).then(|| range(first.span.start, first.span.end))
+/// The last statement, when it is a block that is an object: `{ a: 1 }` is a block to the
+/// grammar, and so is `{ total, count }`.
+fn last_block<'a>(source: &str, body: &'a [Statement<'a>], arena: &'a Bump) -> Option<Tree<'a>> {
+    let last = body.iter().rposition(|one| !matches!(one.kind, StatementKind::EmptyStatement(_)))?;
+    let (before, statement) = (body.get(..last)?, body.get(last)?);
+    if !matches!(statement.kind, StatementKind::BlockStatement(_)) {
+        return None;
+    }
+    let at = range(statement.span.start, statement.span.end);
+    let (count, holds_program) = object(source.get(at.clone())?, arena)?;
+    if before.is_empty() {
+        return Some(Tree::Expression { at, call: None, holds_program });
+    }
+    (count > 0).then_some(Tree::Statements { body: before, object: Some(at) })
 }
 
-/// The block at these bytes, read as an object.
-fn object<'a>(source: &str, at: Range<usize>, arena: &'a Bump) -> Option<Tree<'a>> {
-    let wrapped = format!("({}\n)", source.get(at.clone())?);
+/// Statements, and after them an object that is no block: `const a = 1; { a: 1, b: 2 }`.
+fn last_object<'a>(source: &str, failed: &Error, arena: &'a Bump) -> Option<(Tree<'a>, Goal)> {
+    let end = source.trim_end();
+    let end = end.strip_suffix(';').unwrap_or(end).trim_end().len();
+    let mut limit = failed.span()?.start;
+    for _ in 0..OBJECT_STARTS {
+        let from = line_start(source, limit);
+        let line = source.get(from..)?;
+        let start = from + (line.len() - line.trim_start_matches([' ', '\t']).len());
+        if source.get(start..)?.starts_with('{') {
+            let head = source.get(..start)?;
+            if let (Some((1.., _)), Ok(program)) = (object(source.get(start..end)?, arena), parse(head, arena)) {
+                let tree = Tree::Statements { body: program.body, object: Some(start..end) };
+                return Some((tree, program.goal));
+            }
+        }
+        limit = from.checked_sub(1)?;
+    }
+    None
+}
+
+/// How many members the object has that this text is, and whether it holds a program.
+fn object(text: &str, arena: &Bump) -> Option<(usize, bool)> {
+    let wrapped = format!("({text}\n)");
     let program = parse(&wrapped, arena).ok()?;
     let expression = only_expression(program.body)?;
-    let holds_program = refuse::object_holds_program(&wrapped, expression);
-    is_object(expression).then_some(Tree::Expression { at, call: None, holds_program })
+    let ExpressionKind::ObjectExpression(object) = &expression.kind else { return None };
+    is_object(expression).then(|| (object.properties.len(), refuse::object_holds_program(&wrapped, expression)))
 }
 
 /// The whole text read as an expression that no statement can begin with.

@@ -8,7 +8,7 @@ use super::read::{fault, offset, parse};
 use super::{Form, SourceError, SourceErrorKind};
 use bumpalo::Bump;
 use tsv_ts::ast::{
-    BinaryOperator, ExportKind, Expression, ExpressionKind, ImportKind, ImportSpecifier, LiteralValue, ObjectProperty,
+    BinaryOperator, ExportKind, Expression, ExpressionKind, ImportDeclaration, ImportKind, ImportSpecifier, LiteralValue, ObjectProperty,
     Statement, StatementKind,
 };
 use tsv_ts::{Error, ErrorKind};
@@ -46,9 +46,23 @@ pub(super) fn unparsable(text: &str, source: &str, error: &Error) -> SourceError
         _ => {}
     }
     if let Some((kind, hint)) = misplaced(source, at, &message) {
-        return SourceError::at(text, at, kind, message).with_hint(hint);
+        return SourceError::at(text, at, kind, found(source, at, message)).with_hint(hint);
     }
-    SourceError::at(text, at, SourceErrorKind::Syntax, message)
+    SourceError::at(text, at, SourceErrorKind::Syntax, found(source, at, message))
+}
+
+/// The parser's message, with what it met where it says only what it expected.
+fn found(source: &str, at: usize, message: String) -> String {
+    if !message.starts_with("Expected ") || message.contains(", found ") {
+        return message;
+    }
+    let rest = source.get(at..).unwrap_or_default();
+    let word = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$'))).unwrap_or(rest.len());
+    let first = rest.chars().next().map_or(0, char::len_utf8);
+    match rest.get(..word.max(first)) {
+        Some(token) if !token.is_empty() && token.len() <= 40 => format!("{message}, found '{}'", token.escape_debug()),
+        _ => message,
+    }
 }
 
 /// What a text that does not parse may have been meant as.
@@ -78,12 +92,9 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
     if rest.starts_with("</") || rest.starts_with('<') {
         return Some((SourceErrorKind::Syntax, "JSX and HTML are not supported; build strings instead."));
     }
-    let line_start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-    if source.get(line_start..).is_some_and(|line| line.trim_start().starts_with('{')) && rest.starts_with(':') {
-        return Some((SourceErrorKind::Syntax, "Put parentheses around an object literal: `({ a: 1, b: 2 })`."));
-    }
     let words = first_line.split_whitespace().take(4).filter(|word| word.chars().all(char::is_alphabetic)).count();
-    if words == 4 && line_start == 0 {
+    let on_first_line = source.get(..at).is_some_and(|before| !before.trim_start().contains('\n'));
+    if words == 4 && on_first_line {
         return Some((SourceErrorKind::NotAProgram, "Send only the program, or put it in a ``` fence."));
     }
     None
@@ -91,9 +102,6 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
 
 /// Refuses what parses and yet is no program to run here.
 pub(super) fn what_is_no_program(source: &str, body: &[Statement<'_>], form: Form) -> Result<(), SourceError> {
-    for statement in body {
-        imports(source, statement)?;
-    }
     if source.starts_with("#!") {
         let line = source.lines().next().unwrap_or_default();
         if ["bash", "/sh", "python", "zsh"].iter().any(|name| line.contains(name)) {
@@ -121,10 +129,15 @@ pub(super) fn quoted(source: &str, at: usize) -> SourceError {
     SourceError::at(source, at, SourceErrorKind::NotAProgram, message.to_owned()).with_hint(QUOTED_HINT)
 }
 
-fn imports(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
+/// Refuses what asks for modules.
+pub(super) fn imports(source: &str, body: &[Statement<'_>]) -> Result<(), SourceError> {
+    body.iter().try_for_each(|statement| import(source, statement))
+}
+
+fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
     let message = match &statement.kind {
         StatementKind::ImportDeclaration(import) => {
-            let types = import.import_kind == ImportKind::Type || imports_types_only(import.specifiers);
+            let types = import.import_kind == ImportKind::Type || imports_types_only(import);
             (!types).then_some("modules cannot be imported")
         }
         StatementKind::ExportAllDeclaration(export) if export.export_kind == ExportKind::Value => {
@@ -154,9 +167,10 @@ fn imports(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
     }
 }
 
-fn imports_types_only(specifiers: &[ImportSpecifier<'_>]) -> bool {
-    !specifiers.is_empty()
-        && specifiers.iter().all(
+/// `import { type A } from "a"`.
+pub(super) fn imports_types_only(import: &ImportDeclaration<'_>) -> bool {
+    !import.specifiers.is_empty()
+        && import.specifiers.iter().all(
             |one| matches!(one, ImportSpecifier::Named(named) if named.import_kind == ImportKind::Type),
         )
 }

@@ -43,14 +43,17 @@ enum Entry<'a> {
 /// Plans a program.
 pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Result<Plan, SourceError> {
     let source = &*reading.source;
-    let body = match &reading.tree {
-        Tree::Statements(body) => *body,
+    let (body, object) = match &reading.tree {
+        Tree::Statements { body, object } => (*body, object.clone()),
         Tree::Expression { at, holds_program: true, .. } if form == Form::Auto => {
             return Err(refuse::quoted(source, at.start));
         }
         Tree::Expression { at, call, .. } => return Ok(lone_expression(source, at, *call)),
     };
-    refuse::what_is_no_program(source, body, form)?;
+    refuse::imports(source, body)?;
+    if object.is_none() {
+        refuse::what_is_no_program(source, body, form)?;
+    }
     let facts = facts(body);
     if facts.declared > DECLARATIONS {
         let message = format!("the program declares more than {DECLARATIONS} names at its top level");
@@ -58,22 +61,21 @@ pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Resu
             .with_hint("Put large data into `inputs`, an array or an object."));
     }
     check_form(source, body, form, &facts)?;
+    let value = object.map_or_else(|| tail::find(body), Tail::Object);
     if kept_vm {
-        return Ok(kept(source, body, form, &facts));
+        return Ok(kept(source, body, form, &facts, value));
     }
-    let value = tail::find(body);
     let as_it_stands = facts.returns.is_none() && facts.exports.is_none() && facts.declared == 0;
-    if as_it_stands && matches!(form, Form::Auto | Form::Expression) && !matches!(value, Tail::Function(..)) {
+    if as_it_stands && matches!(form, Form::Auto | Form::Expression) && !matches!(value, Tail::Function(..) | Tail::Object(_)) {
         return Ok(Plan { edits: hashbang(source), mode: Mode::Script, globals: Vec::new() });
     }
     Ok(Shaping::new(source).body(body, form, value))
 }
 
 /// A kept vm: a script whose declarations become global, unless it needs a function.
-fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts) -> Plan {
+fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: Tail<'_>) -> Plan {
     let globals = persist::names(source, body);
     if facts.returns.is_some() || facts.exports.is_some() || matches!(form, Form::Body | Form::Module) {
-        let value = tail::find(body);
         let mut shaping = Shaping::new(source);
         shaping.globals = Some(globals.clone());
         persist::hoist(source, body, &mut shaping.edits);
@@ -82,9 +84,17 @@ fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts) -> Plan
     }
     let mut edits = hashbang(source);
     persist::redeclarable(source, body, &mut edits);
-    if let Tail::Function(statement, call) = tail::find(body) {
-        edits.insert(offset(statement.span.start), "(");
-        edits.insert(expression_end(source, statement), format!("){}", arguments(call)));
+    match value {
+        Tail::Function(statement, call) => {
+            edits.insert(offset(statement.span.start), "(");
+            edits.insert(expression_end(source, statement), format!("){}", arguments(call)));
+        }
+        Tail::Object(at) => {
+            // Without the semicolon it could be the arguments of a call.
+            edits.insert(at.start, ";(");
+            edits.insert(at.end, ")");
+        }
+        Tail::Nothing | Tail::Last(_) | Tail::OneOf(_) => {}
     }
     Plan { edits, mode: Mode::Script, globals }
 }
@@ -217,6 +227,10 @@ impl<'s> Shaping<'s> {
             Tail::Function(statement, call) => {
                 self.edits.insert(offset(statement.span.start), "return (");
                 self.edits.insert(expression_end(self.source, statement), format!("){}", arguments(call)));
+            }
+            Tail::Object(at) => {
+                self.edits.insert(at.start, "return (");
+                self.edits.insert(at.end, ")");
             }
             Tail::OneOf(statements) => self.assign(&statements),
             Tail::Nothing => {

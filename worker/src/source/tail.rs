@@ -15,6 +15,8 @@ pub(super) enum Tail<'a> {
     Last(&'a Statement<'a>),
     /// This statement is a function that nobody could call: it is called.
     Function(&'a Statement<'a>, Call),
+    /// An object literal that the grammar takes for a block, at these bytes.
+    Object(std::ops::Range<usize>),
     /// Whichever of these expression statements runs last.
     OneOf(Vec<&'a Statement<'a>>),
 }

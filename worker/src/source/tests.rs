@@ -164,6 +164,14 @@ fn an_object_literal_is_an_object() {
         ("{ a: 1 }; // d", "{\"a\":1}"),
         ("{ a: 1 as number }", "{\"a\":1}"),
         ("{ a: 1 }.a", "1"),
+        // After statements, too.
+        ("const a = 1;\n{ a: 1, b: 2 }", "{\"a\":1,\"b\":2}"),
+        ("const a = 1;\n{ a: a + 1 }", "{\"a\":2}"),
+        ("const a = 1, b = 2\n{ a, b }", "{\"a\":1,\"b\":2}"),
+        ("calls = 1\n{\n  list: [\n    { x: 1, y: 2 },\n  ],\n  n: calls as number,\n};\n", "{\"list\":[{\"x\":1,\"y\":2}],\"n\":1}"),
+        ("enum E { A = 3 }\n{ a: E.A, b: 2 }", "{\"a\":3,\"b\":2}"),
+        ("const a = 1;\n{ }", "undefined"),
+        ("if (inputs.q) { a: 1 }", "undefined"),
         // A block that is more than an object.
         ("{ let x = 1; x + 1 }", "2"),
         ("{ calls = 1; }", "1"),
@@ -459,7 +467,6 @@ fn what_is_no_program_is_refused_with_a_hint() {
         ("from os import path", SourceErrorKind::NotAProgram, 1, 6, "Python"),
         ("I cannot do that without more information.", SourceErrorKind::NotAProgram, 1, 3, "fence"),
         ("function f() { await g() }", SourceErrorKind::Syntax, 1, 16, "async"),
-        ("const a = 1;\n{ a: 1, b: 2 }", SourceErrorKind::Syntax, 2, 9, "parentheses"),
         ("namespace N { export const a = 1 }", SourceErrorKind::TypeScript, 1, 1, "object"),
         ("const a = <string>b", SourceErrorKind::TypeScript, 1, 11, "as Type"),
         ("export = 5", SourceErrorKind::TypeScript, 1, 1, "return"),
@@ -516,20 +523,20 @@ fn a_failure_has_the_position_in_the_text_as_sent() {
         ("const r = await items.get({ id: 99 });\n// r is null\n\nconst upper = r.name.toUpperCase();\nreturn upper;", 4, 17),
         ("type Row = { name: string };\ninterface Unused { a: number; b: string }\nconst r = (await items.get({ id: 99 })) as Row;\nconst upper: string = r.name.toUpperCase();\nreturn upper;", 4, 25),
         ("```js\n\n\nconst r = await items.get({ id: 99 }); return r.name;\n```", 4, 48),
-        ("null.x", 1, 1),
-        ("const a = 1; null.x", 1, 14),
-        ("const é = 'ü'; null.x", 1, 16),
-        ("<think>é</think>const a = 1; null.x", 1, 30),
-        ("const a = 1;\r\nnull.x", 2, 1),
-        ("const a = 1;\rnull.x", 2, 1),
-        ("async () => {\n  null.x\n}", 2, 3),
-        ("enum E {\n  A,\n  B\n}\nnull.x", 5, 1),
-        ("class A { constructor(public x: number) { null.x } }\nnew A(1)", 1, 43),
-        ("export default null.x", 1, 16),
-        ("export default\n  null.x", 2, 3),
-        ("let a = 1; if (a) null.x", 1, 19),
-        ("#!/usr/bin/env node\nconst a = 1; null.x", 2, 14),
-        ("{ a: null.x }", 1, 6),
+        ("inputs.q.x", 1, 1),
+        ("const a = 1; inputs.q.x", 1, 14),
+        ("const é = 'ü'; inputs.q.x", 1, 16),
+        ("<think>é</think>const a = 1; inputs.q.x", 1, 30),
+        ("const a = 1;\r\ninputs.q.x", 2, 1),
+        ("const a = 1;\rinputs.q.x", 2, 1),
+        ("async () => {\n  inputs.q.x\n}", 2, 3),
+        ("enum E {\n  A,\n  B\n}\ninputs.q.x", 5, 1),
+        ("class A { constructor(public x: number) { inputs.q.x } }\nnew A(1)", 1, 43),
+        ("export default inputs.q.x", 1, 16),
+        ("export default\n  inputs.q.x", 2, 3),
+        ("let a = 1; if (a) inputs.q.x", 1, 19),
+        ("#!/usr/bin/env node\nconst a = 1; inputs.q.x", 2, 14),
+        ("{ a: inputs.q.x }", 1, 6),
         ("let a = 1; let a = 2;", 1, 16),
     ];
     for (text, line, column) in rows {
@@ -609,6 +616,7 @@ fn declarations_in_a_kept_vm_outlive_the_evaluation() {
         ("() => 9", "9"),
         ("export const k = 5;", "undefined"),
         ("k", "5"),
+        ("const o = 5\n{ o, p: 1 }", "{\"o\":5,\"p\":1}"),
     ]);
 }
 
@@ -677,7 +685,7 @@ fn hostile_texts_are_an_error_or_a_program_and_never_a_crash() {
     for text in &texts {
         // What matters is that it comes back.
         match auto(text) {
-            Ok(program) => assert!(program.code.len() >= text.len()),
+            Ok(program) => assert!(program.code.len() <= 30 * text.len() + 100),
             Err(error) => assert!(error.message.len() <= 400, "{error:?}"),
         }
     }
@@ -713,6 +721,35 @@ mod arbitrary {
             "...", "?", "'use strict'", "interface I {}", "type T = 1", "declare ", "$$", "static ",
         ]);
         prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    /// Programs that are valid, one statement after the other.
+    fn statements() -> impl Strategy<Value = String> {
+        let statement = prop::sample::select(vec![
+            "1", "'s'", "x = 3", "x++", "(x, 2)", "x, 4", "[5].length", "`t${x}`", "/r/.test('r')", "+x", "-x", "{ x; 6 }",
+            "{ }", ";", "if (x) 7", "if (x) 8; else 9", "if (!x) { 10 } else { x }", "for (const i of [1, 2]) i + x",
+            "for (let i = 0; i < 3; i++) { i; if (i == 1) continue; i * 2 }", "for (const k in { a: 1 }) k",
+            "while (x > 90) x--", "do { x--; 11 } while (x > 0)", "switch (x) { case 1: 12; default: 13 }",
+            "try { 14 } finally { 15 }", "try { null.x } catch { 16 }", "try { null.x } catch (e) { e.name } finally { }",
+            "l: { 17; break l }", "l: for (;;) { 18; break l }", "await 19", "var v = 20", "var v", "class K$ {}", "function f() { return 21 }",
+            "f$ = () => 22", "(() => 23)()", "async function g() { return 24 }", "new Map([[1, 2]]).size", "!function () {}()",
+            "x ? 25 : 26", "typeof f", "void 0", "(function () { return 27 })()", "x\n++x", "let $$\n$$ = 28", "const c = 29, { d } = { d: 1 }",
+            "'use strict'", "async () => 30\n31", "x ||= 32", "delete globalThis.nothing", "x /* c */", "x // c",
+        ]);
+        let end = prop::sample::select(vec!["\n", ";\n", "\n;", "\n// c\n", ";\n/* c */ ", "\r\n"]);
+        prop::collection::vec((statement, end), 1..7).prop_map(|list| {
+            let mut seen = std::collections::HashSet::new();
+            let once = list.into_iter().filter(|(statement, _)| !statement.contains("let ") && !statement.contains("const c") && !statement.contains("class") || seen.insert(*statement));
+            once.fold("var x = 1\n".to_owned(), |text, (statement, end)| text + statement + end)
+        })
+        .prop_filter("it parses, and no function is its value", |text| {
+            auto(text).is_ok() && !text.trim_end().ends_with("=> 30")
+        })
+    }
+
+    /// Whether an expression that is a function compiles.
+    fn compiles(function: &str) -> bool {
+        Engine::new().run(function, false).is_ok()
     }
 
     fn never_panics(text: &str) -> Result<(), TestCaseError> {
@@ -751,16 +788,44 @@ mod arbitrary {
             }
         }
 
-        /// What the preparation lets through, the engine's own parser takes as well.
+        /// What compiles as it is still does after the changes.
         #[test]
-        fn what_is_prepared_compiles(text in pieces()) {
-            if let Ok(program) = auto(&text) {
-                let engine = Engine::new();
-                let quoted = engine.context.with(|ctx| {
-                    let text = rquickjs::String::from_str(ctx.clone(), &program.code).unwrap();
-                    ctx.json_stringify(text).unwrap().unwrap().to_string().unwrap()
-                });
-                let _ = quoted;
+        fn changes_break_nothing(text in pieces()) {
+            let plain = format!("(async function(){{{text}\n}})");
+            if text.contains('\0') || !compiles(&plain) {
+                return Ok(());
+            }
+            if let Ok(program) = auto(&text) && program.mode == Mode::Body {
+                let function = program.code.strip_suffix("()").unwrap_or_default();
+                prop_assert!(compiles(function), "{}", program.code);
+            }
+        }
+
+        /// The value is the one that the language gives the program as a script.
+        #[test]
+        fn the_value_is_the_completion_value(text in statements()) {
+            let program = auto(&text).unwrap();
+            let wanted = Engine::new().run(&text, true);
+            let got = Engine::new().run(&program.code, program.mode == Mode::Script);
+            match (wanted, got) {
+                (Ok(wanted), Ok(got)) => prop_assert_eq!(got, wanted, "{}", program.code),
+                (Err(_), Err(_)) => {}
+                (wanted, got) => prop_assert!(false, "{wanted:?} {got:?} {}", program.code),
+            }
+        }
+
+        /// A vm that is kept gives the same value, and can run the program again.
+        #[test]
+        fn a_kept_vm_gives_the_same_value_twice(text in statements()) {
+            let program = prepare(&text, Form::Auto, Language::Auto, true).unwrap();
+            let once = auto(&text).unwrap();
+            let engine = Engine::new();
+            let wanted = Engine::new().run(&once.code, once.mode == Mode::Script);
+            if wanted.is_ok() {
+                let first = engine.run(&program.code, program.mode == Mode::Script);
+                prop_assert_eq!(&first, &wanted, "{}", program.code);
+                let again = engine.run(&program.code, program.mode == Mode::Script);
+                prop_assert!(again.is_ok(), "{:?} {}", again, program.code);
             }
         }
     }

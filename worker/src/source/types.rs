@@ -3,10 +3,13 @@
 //! Owns taking types away, in place: every byte that stays keeps its offset. What is more
 //! than a type is lowered (`lower.rs`) or refused with what to write instead.
 
-use super::edits::Edits;
-use super::read::{Reading, Tree};
-use super::{Language, SourceError, SourceErrorKind, lower};
+use super::edits::{Edits, blank};
+use super::read::{Reading, Tree, range};
+use super::{Language, SourceError, SourceErrorKind, lower, refuse};
+use bumpalo::Bump;
 use std::borrow::Cow;
+use std::ops::Range;
+use tsv_ts::ast::{Statement, StatementKind};
 use tsv_ts::{Goal, StripError, UnsupportedConstruct};
 
 /// The program without types, and what must still be changed in it.
@@ -17,47 +20,95 @@ pub(super) struct Base<'t> {
     pub(super) edits: Edits,
 }
 
-/// The JavaScript of a reading.
-pub(super) fn javascript<'r>(reading: &'r Reading<'_, '_>, language: Language) -> Result<Base<'r>, SourceError> {
-    let source = &*reading.source;
-    match stripped(reading, source) {
+/// How a source is put together, for a parser that does not know.
+pub(super) struct Layout {
+    goal: Goal,
+    /// Where the statements end: all of the source, or none of it.
+    statements: usize,
+    /// An expression that needs parentheses to be one.
+    expression: Option<Range<usize>>,
+}
+
+impl Layout {
+    pub(super) fn of(reading: &Reading<'_, '_>) -> Self {
+        let (statements, expression) = match &reading.tree {
+            Tree::Statements { object, .. } => (reading.source.len(), object.clone()),
+            Tree::Expression { at, .. } => (at.start, Some(at.clone())),
+        };
+        let statements = expression.as_ref().map_or(statements, |at| at.start);
+        Self { goal: reading.goal, statements, expression }
+    }
+}
+
+/// The JavaScript of a source.
+pub(super) fn javascript<'s>(source: &'s str, layout: &Layout, language: Language) -> Result<Base<'s>, SourceError> {
+    match stripped(source, layout) {
         Ok(code) if language == Language::Javascript => {
             refuse_types(source, &code)?;
             Ok(Base { code: Cow::Borrowed(source), edits: Edits::default() })
         }
-        Ok(code) => Ok(Base { code, edits: Edits::default() }),
+        Ok(code) => {
+            let mut edits = Edits::default();
+            if source.contains("import") {
+                parsed(source, layout, |body| without_type_imports(source, body, &mut edits));
+            }
+            Ok(Base { code, edits })
+        }
         Err(error) if language == Language::Javascript => Err(types_error(source, start_of(&error))),
-        Err(error) => lowered(reading, &error),
+        Err(error) => lowered(source, layout, &error),
     }
 }
 
-fn lowered<'r>(reading: &'r Reading<'_, '_>, error: &StripError) -> Result<Base<'r>, SourceError> {
-    let source = &*reading.source;
-    let Tree::Statements(body) = &reading.tree else { return Err(refusal(source, error)) };
-    let lowered = lower::lower(source, body)?;
+/// Does something with the tree of the statements, which are known to parse.
+fn parsed<T>(source: &str, layout: &Layout, then: impl FnOnce(&[Statement<'_>]) -> T) -> Option<T> {
+    let arena = Bump::new();
+    let head = source.get(..layout.statements)?;
+    let program = tsv_ts::__private::parse_with_goal(head, layout.goal, &arena).ok()?;
+    Some(then(program.body))
+}
+
+fn lowered<'s>(source: &'s str, layout: &Layout, error: &StripError) -> Result<Base<'s>, SourceError> {
+    let mut edits = Edits::default();
+    let lowered = parsed(source, layout, |body| {
+        without_type_imports(source, body, &mut edits);
+        lower::lower(source, body)
+    });
+    let lowered = lowered.unwrap_or_else(|| Err(refusal(source, error)))?;
     if lowered.is_empty() {
         return Err(refusal(source, error));
     }
     let remaining = lowered.blanked(source);
-    let code = stripped(reading, &remaining).map_err(|error| refusal(source, &error))?;
-    Ok(Base { code: Cow::Owned(code.into_owned()), edits: lowered.edits })
+    let code = stripped(&remaining, layout).map_err(|error| refusal(source, &error))?.into_owned();
+    edits.extend_from(&lowered.edits);
+    Ok(Base { code: Cow::Owned(code), edits })
+}
+
+/// `import { type A } from "a"` is left as an import without names.
+fn without_type_imports(source: &str, body: &[Statement<'_>], edits: &mut Edits) {
+    for statement in body {
+        let StatementKind::ImportDeclaration(import) = &statement.kind else { continue };
+        if refuse::imports_types_only(import) {
+            let at = range(statement.span.start, statement.span.end);
+            edits.replace(at.start, at.end, blank(source.get(at.clone()).unwrap_or_default()));
+        }
+    }
 }
 
 /// `source` with its types blanked, byte for byte.
-fn stripped<'s>(reading: &Reading<'_, '_>, source: &'s str) -> Result<Cow<'s, str>, StripError> {
-    let code = match &reading.tree {
-        Tree::Statements(_) => tsv_ts::strip_with_goal(source, reading.goal)?.code,
-        Tree::Expression { at, .. } => {
-            let wrapped = format!("({}\n)", source.get(at.clone()).unwrap_or_default());
-            let code = tsv_ts::strip_with_goal(&wrapped, Goal::Module)?.code;
-            let inner = code.strip_prefix('(').and_then(|code| code.strip_suffix("\n)")).unwrap_or_default();
-            let mut whole = source.get(..at.start).unwrap_or_default().to_owned();
-            whole.push_str(inner);
-            whole.push_str(source.get(at.end..).unwrap_or_default());
-            whole
-        }
-    };
-    Ok(if code == source { Cow::Borrowed(source) } else { Cow::Owned(same_bytes(source, code)) })
+fn stripped<'s>(source: &'s str, layout: &Layout) -> Result<Cow<'s, str>, StripError> {
+    let head = source.get(..layout.statements).unwrap_or_default();
+    let mut code = tsv_ts::strip_with_goal(head, layout.goal)?.code;
+    if code != head {
+        code = same_bytes(head, code);
+    }
+    if let Some(at) = &layout.expression {
+        let wrapped = format!("({}\n)", source.get(at.clone()).unwrap_or_default());
+        let inner = tsv_ts::strip_with_goal(&wrapped, Goal::Module)?.code;
+        let inner = same_bytes(&wrapped, inner);
+        code.push_str(inner.strip_prefix('(').and_then(|code| code.strip_suffix("\n)")).unwrap_or_default());
+        code.push_str(source.get(at.end..).unwrap_or_default());
+    }
+    Ok(if code == source { Cow::Borrowed(source) } else { Cow::Owned(code) })
 }
 
 /// `code` with as many bytes as `source`: the parser blanks a character by its UTF-16
