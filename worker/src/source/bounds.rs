@@ -19,8 +19,7 @@ pub(super) fn check(text: &str) -> Result<(), SourceError> {
         return Ok(());
     }
     let message = "the program has too many `<` operators for its size".into();
-    Err(SourceError::at(text, 0, SourceErrorKind::TooComplex, message)
-        .with_hint("Put large data into `inputs`, or into strings."))
+    Err(SourceError::at(0, SourceErrorKind::TooComplex, message).with_hint("Put large data into `inputs`, or into strings."))
 }
 
 fn count(bytes: impl Iterator<Item = u8>) -> u64 {

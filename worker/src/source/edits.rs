@@ -82,7 +82,7 @@ impl Edits {
 
 /// Leads from positions in the prepared code to positions in the text as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PositionMap {
+pub(crate) struct PositionMap {
     original: Box<str>,
     edits: Edits,
 }
@@ -97,12 +97,8 @@ impl PositionMap {
     /// on the first line); the answer counts characters, from 1. Positions outside the
     /// code are drawn to its nearest end. Takes time linear in the size of the text.
     #[must_use]
-    pub fn original(&self, line: u32, column: u32) -> (u32, u32) {
-        let code = if self.edits.is_empty() {
-            Cow::Borrowed(&*self.original)
-        } else {
-            Cow::Owned(self.edits.rebuilt(&self.original))
-        };
+    pub(crate) fn original(&self, line: u32, column: u32) -> (u32, u32) {
+        let code = if self.edits.is_empty() { Cow::Borrowed(&*self.original) } else { Cow::Owned(self.edits.rebuilt(&self.original)) };
         let offset = engine_offset(&code, line, column);
         position(&self.original, self.edits.before(offset))
     }
@@ -151,8 +147,7 @@ pub(super) fn position(text: &str, offset: usize) -> (u32, u32) {
     let before = text.get(..end).unwrap_or_default();
     let mut line = 1u32;
     let mut start = 0;
-    let mut bytes = before.bytes().enumerate().peekable();
-    while let Some((at, byte)) = bytes.next() {
+    for (at, byte) in before.bytes().enumerate() {
         let pair = byte == b'\r' && text.as_bytes().get(at + 1) == Some(&b'\n');
         if byte == b'\n' || (byte == b'\r' && !pair) {
             line = line.saturating_add(1);

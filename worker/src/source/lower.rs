@@ -9,9 +9,8 @@ use super::read::{fault, offset, range};
 use super::{SourceError, SourceErrorKind};
 use std::ops::Range;
 use tsv_ts::ast::{
-    ArrowFunctionBody, ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, ForInit, FunctionExpression,
-    LiteralValue, MethodKind, ObjectProperty, Span, Statement, StatementKind, TSEnumDeclaration, TSEnumMember,
-    TSEnumMemberId, TSParameterProperty,
+    ArrowFunctionBody, ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, ForInit, FunctionExpression, LiteralValue,
+    MethodKind, ObjectProperty, Span, Statement, StatementKind, TSEnumDeclaration, TSEnumMember, TSEnumMemberId, TSParameterProperty,
 };
 
 /// What to change, and what to hide from the parser that strips types.
@@ -267,7 +266,7 @@ impl<'a> Lowering<'_, 'a> {
         }
         if derived {
             let message = "a parameter property needs `super(...)` as a statement of the constructor";
-            return Err(fault(self.source, function.span.start, SourceErrorKind::TypeScript, message));
+            return Err(fault(function.span.start, SourceErrorKind::TypeScript, message));
         }
         Ok(directives)
     }
@@ -291,14 +290,7 @@ impl<'a> Lowering<'_, 'a> {
         self.done.hidden.push(range(hidden.start, hidden.end));
     }
 
-    fn member(
-        &self,
-        code: &mut String,
-        name: &str,
-        counter: &str,
-        member: &TSEnumMember<'a>,
-        (first, aliased): (bool, bool),
-    ) {
+    fn member(&self, code: &mut String, name: &str, counter: &str, member: &TSEnumMember<'a>, (first, aliased): (bool, bool)) {
         let key = match &member.id {
             TSEnumMemberId::Identifier(id) => format!("{:?}", id.name(self.source)),
             TSEnumMemberId::String(literal) => self.slice(&range(literal.span.start, literal.span.end)).to_owned(),

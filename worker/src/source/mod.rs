@@ -10,6 +10,7 @@
 
 mod bounds;
 mod edits;
+mod exports;
 mod lower;
 mod persist;
 mod read;
@@ -24,26 +25,26 @@ mod unwrap;
 use bumpalo::Bump;
 use std::borrow::Cow;
 
-pub use brig_protocol::client::{Form, Language};
-pub use edits::PositionMap;
+pub(crate) use brig_protocol::client::{Form, Language};
+pub(crate) use edits::PositionMap;
 
 /// A program that the engine can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub(crate) struct Program {
     /// What the engine evaluates. Never holds a NUL.
-    pub code: String,
+    pub(crate) code: String,
     /// How the engine evaluates it.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// From the engine's positions to those of the text as sent.
-    pub map: PositionMap,
+    pub(crate) map: PositionMap,
     /// Names that the program makes global, in order (only in a kept vm, where they
     /// outlive the evaluation). One that is a collection's name cannot be assigned to.
-    pub globals: Vec<String>,
+    pub(crate) globals: Vec<String>,
 }
 
 /// How the engine evaluates a prepared program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// A global script with top-level `await` (`EvalOptions { promise: true }`, not
     /// strict): its promise resolves to `{ value }`, the completion value, which may
     /// itself be a promise.
@@ -55,22 +56,24 @@ pub enum Mode {
 
 /// Why a text is no program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceError {
+pub(crate) struct SourceError {
     /// What sort of fault it is.
-    pub kind: SourceErrorKind,
+    pub(crate) kind: SourceErrorKind,
     /// One sentence, at most 400 bytes.
-    pub message: String,
+    pub(crate) message: String,
     /// From 1, in the text as sent.
-    pub line: u32,
+    pub(crate) line: u32,
     /// From 1, in characters.
-    pub column: u32,
+    pub(crate) column: u32,
     /// What to send instead.
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
+    /// Where it is, in bytes.
+    offset: usize,
 }
 
 /// Sorts of fault. All of them are `syntax_error` to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceErrorKind {
+pub(crate) enum SourceErrorKind {
     /// It does not parse, or not as the form that was asked for.
     Syntax,
     /// It is nested too deeply, or has too long a chain, for the parser.
@@ -87,8 +90,7 @@ pub enum SourceErrorKind {
 const MESSAGE_BYTES: usize = 400;
 
 impl SourceError {
-    pub(self) fn at(text: &str, offset: usize, kind: SourceErrorKind, message: String) -> Self {
-        let (line, column) = edits::position(text, offset);
+    fn at(offset: usize, kind: SourceErrorKind, message: String) -> Self {
         let mut message = message;
         if message.len() > MESSAGE_BYTES {
             let mut end = MESSAGE_BYTES - 3;
@@ -98,10 +100,16 @@ impl SourceError {
             message.truncate(end);
             message.push_str("...");
         }
-        Self { kind, message, line, column, hint: None }
+        Self { kind, message, line: 1, column: 1, hint: None, offset }
     }
 
-    pub(self) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    /// Line and column of the fault in the text as sent, whose bytes were only blanked.
+    fn placed_in(mut self, text: &str) -> Self {
+        (self.line, self.column) = edits::position(text, self.offset);
+        self
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -113,7 +121,11 @@ impl SourceError {
 /// # Errors
 /// [`SourceError`] when the text is no program of that form; its position is one in the
 /// text as sent.
-pub fn prepare(text: &str, form: Form, language: Language, kept_vm: bool) -> Result<Program, SourceError> {
+pub(crate) fn prepare(text: &str, form: Form, language: Language, kept_vm: bool) -> Result<Program, SourceError> {
+    prepared(text, form, language, kept_vm).map_err(|error| error.placed_in(text))
+}
+
+fn prepared(text: &str, form: Form, language: Language, kept_vm: bool) -> Result<Program, SourceError> {
     bounds::check(text)?;
     let (source, layout, plan) = {
         // The tree takes many times the memory of the text: it goes before types do.

@@ -128,9 +128,11 @@ fn assignments(source: &str, declaration: &VariableDeclaration<'_>, edits: &mut 
     let start = offset(declaration.span.start);
     let keyword = declaration.kind.as_str();
     if declaration.kind == VariableDeclarationKind::Var && declaration.declarations.iter().all(|one| one.init.is_none()) {
-        edits.replace(start, offset(declaration.span.end), super::edits::blank(
-            source.get(start..offset(declaration.span.end)).unwrap_or_default(),
-        ));
+        edits.replace(
+            start,
+            offset(declaration.span.end),
+            super::edits::blank(source.get(start..offset(declaration.span.end)).unwrap_or_default()),
+        );
         return;
     }
     let opening = format!(";{}(", " ".repeat(keyword.len().saturating_sub(2)));

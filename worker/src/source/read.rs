@@ -47,8 +47,7 @@ pub(super) struct Call {
 pub(super) fn fences_are_text(text: &str) -> bool {
     let arena = Bump::new();
     let Ok(program) = parse(text, &arena) else { return false };
-    let comments: Vec<Range<usize>> =
-        program.comments.iter().map(|comment| range(comment.span.start, comment.span.end)).collect();
+    let comments: Vec<Range<usize>> = program.comments.iter().map(|comment| range(comment.span.start, comment.span.end)).collect();
     unwrap::fences_are_text(text, &comments)
 }
 
@@ -65,7 +64,7 @@ pub(super) fn read<'t, 'a>(text: &'t str, arena: &'a Bump, form: Form) -> Result
             return Ok(Reading { source: Cow::Owned(repaired), tree, goal });
         }
     }
-    Err(refuse::unparsable(text, &source, &failed))
+    Err(refuse::unparsable(&source, &failed))
 }
 
 fn attempt<'a>(source: &str, arena: &'a Bump, form: Form) -> Result<(Tree<'a>, Goal), Error> {
@@ -168,9 +167,7 @@ fn expression<'a>(source: &str, arena: &'a Bump) -> Option<Tree<'a>> {
 
 fn only_expression<'a>(body: &'a [Statement<'a>]) -> Option<&'a Expression<'a>> {
     match body {
-        [Statement { kind: StatementKind::ExpressionStatement(statement), .. }] => {
-            Some(statement.expression.unwrap_comment_bound_pairs())
-        }
+        [Statement { kind: StatementKind::ExpressionStatement(statement), .. }] => Some(statement.expression.unwrap_comment_bound_pairs()),
         _ => None,
     }
 }
@@ -191,9 +188,7 @@ fn is_object(expression: &Expression<'_>) -> bool {
 pub(super) fn callable(expression: &Expression<'_>) -> Option<Call> {
     match &expression.unwrap_comment_bound_pairs().kind {
         ExpressionKind::ArrowFunctionExpression(arrow) => Some(Call { with_inputs: !arrow.params.is_empty() }),
-        ExpressionKind::FunctionExpression(function) if !function.generator => {
-            Some(Call { with_inputs: !function.params.is_empty() })
-        }
+        ExpressionKind::FunctionExpression(function) if !function.generator => Some(Call { with_inputs: !function.params.is_empty() }),
         _ => None,
     }
 }
@@ -237,8 +232,8 @@ pub(super) fn offset(at: u32) -> usize {
 }
 
 /// A fault at a place in the tree.
-pub(super) fn fault(source: &str, at: u32, kind: SourceErrorKind, message: &str) -> SourceError {
-    SourceError::at(source, offset(at), kind, message.to_owned())
+pub(super) fn fault(at: u32, kind: SourceErrorKind, message: &str) -> SourceError {
+    SourceError::at(offset(at), kind, message.to_owned())
 }
 
 /// Where a statement's expression ends: before its semicolon, if it has one.

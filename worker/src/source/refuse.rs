@@ -15,8 +15,8 @@ use tsv_ts::{Error, ErrorKind};
 
 /// First words of shell commands that models send.
 const COMMANDS: [&str; 30] = [
-    "$", "apt", "awk", "bash", "bun", "cat", "cd", "cp", "curl", "deno", "docker", "echo", "find", "git", "grep", "ls",
-    "mkdir", "mv", "node", "npm", "npx", "pip", "pnpm", "python", "python3", "rm", "sed", "sh", "sudo", "wget",
+    "$", "apt", "awk", "bash", "bun", "cat", "cd", "cp", "curl", "deno", "docker", "echo", "find", "git", "grep", "ls", "mkdir", "mv",
+    "node", "npm", "npx", "pip", "pnpm", "python", "python3", "rm", "sed", "sh", "sudo", "wget",
 ];
 /// Members under which models send a program in an object.
 const CODE_MEMBERS: [&str; 6] = ["code", "source", "program", "script", "javascript", "typescript"];
@@ -27,7 +27,7 @@ const SHELL_HINT: &str = "This runs JavaScript, not a shell: send only the progr
 const QUOTED_HINT: &str = "Send the program itself, not a quoted string or an object that holds it.";
 
 /// Why a text does not parse, with what to send instead where that is known.
-pub(super) fn unparsable(text: &str, source: &str, error: &Error) -> SourceError {
+pub(super) fn unparsable(source: &str, error: &Error) -> SourceError {
     let at = error.span().map_or(0, |span| span.start);
     let message = error.message();
     match error.kind() {
@@ -37,18 +37,18 @@ pub(super) fn unparsable(text: &str, source: &str, error: &Error) -> SourceError
             } else {
                 "the program has a chain of thousands of operators, calls or members"
             };
-            return SourceError::at(text, at, SourceErrorKind::TooComplex, message.into())
+            return SourceError::at(at, SourceErrorKind::TooComplex, message.into())
                 .with_hint("Put large data into `inputs`, or build it with a loop.");
         }
         ErrorKind::TooLarge => {
-            return SourceError::at(text, 0, SourceErrorKind::TooComplex, "the program is too large".into());
+            return SourceError::at(0, SourceErrorKind::TooComplex, "the program is too large".into());
         }
         _ => {}
     }
     if let Some((kind, hint)) = misplaced(source, at, &message) {
-        return SourceError::at(text, at, kind, found(source, at, message)).with_hint(hint);
+        return SourceError::at(at, kind, found(source, at, message)).with_hint(hint);
     }
-    SourceError::at(text, at, SourceErrorKind::Syntax, found(source, at, message))
+    SourceError::at(at, SourceErrorKind::Syntax, found(source, at, message))
 }
 
 /// The parser's message, with what it met where it says only what it expected.
@@ -89,6 +89,9 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
         return Some((SourceErrorKind::NotAProgram, "The line breaks are escaped twice: send the program with real line breaks."));
     }
     let rest = source.get(at..).unwrap_or_default();
+    if rest.starts_with(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
+        return Some((SourceErrorKind::Syntax, "Use straight quotes."));
+    }
     if rest.starts_with("</") || rest.starts_with('<') {
         return Some((SourceErrorKind::Syntax, "JSX and HTML are not supported; build strings instead."));
     }
@@ -105,8 +108,7 @@ pub(super) fn what_is_no_program(source: &str, body: &[Statement<'_>], form: For
     if source.starts_with("#!") {
         let line = source.lines().next().unwrap_or_default();
         if ["bash", "/sh", "python", "zsh"].iter().any(|name| line.contains(name)) {
-            return Err(fault(source, 0, SourceErrorKind::NotAProgram, "this is a script for another interpreter")
-                .with_hint(SHELL_HINT));
+            return Err(fault(0, SourceErrorKind::NotAProgram, "this is a script for another interpreter").with_hint(SHELL_HINT));
         }
     }
     let [Statement { kind: StatementKind::ExpressionStatement(only), span }] = body else { return Ok(()) };
@@ -114,19 +116,18 @@ pub(super) fn what_is_no_program(source: &str, body: &[Statement<'_>], form: For
         return Ok(());
     }
     if is_command(source, only.expression) {
-        return Err(fault(source, span.start, SourceErrorKind::NotAProgram, "this is a shell command, not a program")
-            .with_hint(SHELL_HINT));
+        return Err(fault(span.start, SourceErrorKind::NotAProgram, "this is a shell command, not a program").with_hint(SHELL_HINT));
     }
     if is_quoted(source, only.expression) {
-        return Err(quoted(source, offset(span.start)));
+        return Err(quoted(offset(span.start)));
     }
     Ok(())
 }
 
 /// A program within a string or an object.
-pub(super) fn quoted(source: &str, at: usize) -> SourceError {
+pub(super) fn quoted(at: usize) -> SourceError {
     let message = "this is a quoted text that holds a program, not a program";
-    SourceError::at(source, at, SourceErrorKind::NotAProgram, message.to_owned()).with_hint(QUOTED_HINT)
+    SourceError::at(at, SourceErrorKind::NotAProgram, message.to_owned()).with_hint(QUOTED_HINT)
 }
 
 /// Refuses what asks for modules.
@@ -143,9 +144,7 @@ fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
         StatementKind::ExportAllDeclaration(export) if export.export_kind == ExportKind::Value => {
             Some("modules cannot be imported, nor exported from")
         }
-        StatementKind::ExportNamedDeclaration(export)
-            if export.source.is_some() && export.export_kind == ExportKind::Value =>
-        {
+        StatementKind::ExportNamedDeclaration(export) if export.source.is_some() && export.export_kind == ExportKind::Value => {
             Some("modules cannot be imported, nor exported from")
         }
         StatementKind::TSImportEqualsDeclaration(_) => Some("modules cannot be imported"),
@@ -154,15 +153,11 @@ fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
             .iter()
             .any(|one| one.init.is_some_and(|init| is_require(source, init)))
             .then_some("`require` is not available"),
-        StatementKind::ExpressionStatement(inner) => {
-            is_require(source, inner.expression).then_some("`require` is not available")
-        }
+        StatementKind::ExpressionStatement(inner) => is_require(source, inner.expression).then_some("`require` is not available"),
         _ => None,
     };
     match message {
-        Some(message) => {
-            Err(fault(source, statement.span.start, SourceErrorKind::Import, message).with_hint(IMPORT_HINT))
-        }
+        Some(message) => Err(fault(statement.span.start, SourceErrorKind::Import, message).with_hint(IMPORT_HINT)),
         None => Ok(()),
     }
 }
@@ -170,9 +165,7 @@ fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
 /// `import { type A } from "a"`.
 pub(super) fn imports_types_only(import: &ImportDeclaration<'_>) -> bool {
     !import.specifiers.is_empty()
-        && import.specifiers.iter().all(
-            |one| matches!(one, ImportSpecifier::Named(named) if named.import_kind == ImportKind::Type),
-        )
+        && import.specifiers.iter().all(|one| matches!(one, ImportSpecifier::Named(named) if named.import_kind == ImportKind::Type))
 }
 
 /// `require("x")`, or a member of it.

@@ -4,14 +4,12 @@
 //! the changes that make the value come out: `return` before the last expression, calls
 //! of lone functions, exports. Never parses.
 
-use super::edits::{Edits, blank};
-use super::read::{Call, Reading, Tree, callable, expression_end, fault, offset};
+use super::edits::Edits;
+use super::exports::{Entry, entry};
+use super::read::{Call, Reading, Tree, expression_end, fault, offset};
 use super::tail::{self, Tail};
 use super::{Form, Mode, SourceError, SourceErrorKind, lower, persist, refuse};
-use tsv_ts::ast::{
-    ExportDefaultDeclaration, ExportDefaultValue, ExportKind, ExportNamedDeclaration, ExpressionKind, FunctionDeclaration,
-    Identifier, ModuleExportName, Statement, StatementKind,
-};
+use tsv_ts::ast::{ExpressionKind, Statement, StatementKind};
 
 /// Most names that one program may declare at its top level. The engine's own search for
 /// a name is linear, and it allows 65,535.
@@ -35,18 +33,13 @@ struct Facts {
     declared: usize,
 }
 
-/// The function that a program without any other value is.
-enum Entry<'a> {
-    Named(Identifier<'a>, Call),
-}
-
 /// Plans a program.
 pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Result<Plan, SourceError> {
     let source = &*reading.source;
     let (body, object) = match &reading.tree {
         Tree::Statements { body, object } => (*body, object.clone()),
         Tree::Expression { at, holds_program: true, .. } if form == Form::Auto => {
-            return Err(refuse::quoted(source, at.start));
+            return Err(refuse::quoted(at.start));
         }
         Tree::Expression { at, call, .. } => return Ok(lone_expression(source, at, *call)),
     };
@@ -57,10 +50,11 @@ pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Resu
     let facts = facts(body);
     if facts.declared > DECLARATIONS {
         let message = format!("the program declares more than {DECLARATIONS} names at its top level");
-        return Err(SourceError::at(source, 0, SourceErrorKind::TooComplex, message)
-            .with_hint("Put large data into `inputs`, an array or an object."));
+        return Err(
+            SourceError::at(0, SourceErrorKind::TooComplex, message).with_hint("Put large data into `inputs`, an array or an object.")
+        );
     }
-    check_form(source, body, form, &facts)?;
+    check_form(body, form, &facts)?;
     let value = object.map_or_else(|| tail::find(body), Tail::Object);
     if kept_vm {
         return Ok(kept(source, body, form, &facts, value));
@@ -100,8 +94,8 @@ fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: 
 }
 
 /// A form that was asked for must be the form that it is.
-fn check_form(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts) -> Result<(), SourceError> {
-    let refuse = |at: u32, message: &str| Err(fault(source, at, SourceErrorKind::Syntax, message));
+fn check_form(body: &[Statement<'_>], form: Form, facts: &Facts) -> Result<(), SourceError> {
+    let refuse = |at: u32, message: &str| Err(fault(at, SourceErrorKind::Syntax, message));
     match form {
         Form::Auto => Ok(()),
         Form::Expression => {
@@ -136,9 +130,9 @@ fn facts(body: &[Statement<'_>]) -> Facts {
                 facts.exports = facts.exports.or(Some(statement.span.start));
             }
             StatementKind::VariableDeclaration(declaration) => facts.declared += declaration.declarations.len(),
-            StatementKind::FunctionDeclaration(_)
-            | StatementKind::ClassDeclaration(_)
-            | StatementKind::TSEnumDeclaration(_) => facts.declared += 1,
+            StatementKind::FunctionDeclaration(_) | StatementKind::ClassDeclaration(_) | StatementKind::TSEnumDeclaration(_) => {
+                facts.declared += 1
+            }
             _ => tail::children(statement, true, &mut work),
         }
     }
@@ -160,7 +154,7 @@ fn lone_expression(source: &str, at: &std::ops::Range<usize>, call: Option<Call>
     Plan { edits: shaping.edits, mode: Mode::Body, globals: Vec::new() }
 }
 
-fn arguments(call: Call) -> &'static str {
+pub(super) fn arguments(call: Call) -> &'static str {
     if call.with_inputs { "(globalThis.inputs)" } else { "()" }
 }
 
@@ -174,13 +168,13 @@ fn hashbang(source: &str) -> Edits {
 }
 
 /// The making of an async function body.
-struct Shaping<'s> {
-    source: &'s str,
-    edits: Edits,
+pub(super) struct Shaping<'s> {
+    pub(super) source: &'s str,
+    pub(super) edits: Edits,
     /// The variable that holds the value until the end, once one is needed.
     variable: Option<String>,
     /// What runs after the last statement.
-    ending: String,
+    pub(super) ending: String,
     /// Names that outlive the body (only in a kept vm).
     globals: Option<Vec<String>>,
 }
@@ -215,7 +209,7 @@ impl<'s> Shaping<'s> {
         Plan { edits, mode: Mode::Body, globals: Vec::new() }
     }
 
-    fn variable(&mut self) -> String {
+    pub(super) fn variable(&mut self) -> String {
         let source = self.source;
         self.variable.get_or_insert_with(|| lower::longest_dollars(source)).clone()
     }
@@ -234,7 +228,7 @@ impl<'s> Shaping<'s> {
             }
             Tail::OneOf(statements) => self.assign(&statements),
             Tail::Nothing => {
-                if let (Some(Entry::Named(name, call)), None) = (entry(body), &self.globals) {
+                if let (Some(Entry { name, call }), None) = (entry(self.source, body), &self.globals) {
                     self.ending = format!("return {}{}", name.name(self.source), arguments(call));
                 }
             }
@@ -258,151 +252,4 @@ impl<'s> Shaping<'s> {
         }
         self.ending = format!("return {variable}");
     }
-
-    /// Takes `export` away; says whether there is a default export.
-    fn exports(&mut self, body: &[Statement<'_>]) -> bool {
-        let mut has_default = false;
-        for statement in body {
-            match &statement.kind {
-                StatementKind::ExportNamedDeclaration(export) => has_default |= self.named_export(statement, export),
-                StatementKind::ExportDefaultDeclaration(export) => has_default |= self.default_export(statement, export),
-                _ => {}
-            }
-        }
-        has_default
-    }
-
-    fn named_export(&mut self, statement: &Statement<'_>, export: &ExportNamedDeclaration<'_>) -> bool {
-        if export.export_kind == ExportKind::Type {
-            return false;
-        }
-        if let Some(declaration) = export.declaration {
-            self.blank(statement.span.start, declaration.span.start);
-            return false;
-        }
-        self.blank(statement.span.start, statement.span.end);
-        let default = export.specifiers.iter().find_map(|one| match (&one.local, &one.exported) {
-            (ModuleExportName::Identifier(local), ModuleExportName::Identifier(exported))
-                if one.export_kind == ExportKind::Value && exported.name(self.source) == "default" =>
-            {
-                Some(local.name(self.source).to_owned())
-            }
-            _ => None,
-        });
-        let Some(name) = default else { return false };
-        self.called_if_function(&name);
-        true
-    }
-
-    fn default_export(&mut self, statement: &Statement<'_>, export: &ExportDefaultDeclaration<'_>) -> bool {
-        let start = statement.span.start;
-        match &export.declaration {
-            ExportDefaultValue::Expression(expression) => {
-                let variable = self.variable();
-                // Parentheses are not in the expression's span: only the words are.
-                let end = words_end(self.source, offset(start));
-                self.replace(start, end, &format!("{variable}="));
-                if let Some(call) = callable(expression) {
-                    self.ending = format!("return {variable}{}", arguments(call));
-                } else {
-                    self.called_if_function(&variable);
-                }
-            }
-            ExportDefaultValue::FunctionDeclaration(function) => {
-                let call = Call { with_inputs: !function.params.is_empty() };
-                let name = self.default_declaration(start, function.span, function.id.as_ref());
-                self.ending = format!("return {name}{}", if function.generator { "" } else { arguments(call) });
-            }
-            ExportDefaultValue::ClassDeclaration(class) => {
-                let name = self.default_declaration(start, class.span, class.id.as_ref());
-                self.ending = format!("return {name}");
-            }
-            ExportDefaultValue::TSDeclareFunction(_) | ExportDefaultValue::TSInterfaceDeclaration(_) => return false,
-        }
-        true
-    }
-
-    /// A declaration keeps its name; without one, it goes into the variable.
-    fn default_declaration(&mut self, start: u32, span: tsv_ts::ast::Span, id: Option<&Identifier<'_>>) -> String {
-        let end = words_end(self.source, offset(start));
-        if let Some(id) = id {
-            self.blank(start, u32::try_from(end).unwrap_or(u32::MAX));
-            return id.name(self.source).to_owned();
-        }
-        let variable = self.variable();
-        self.replace(start, end, &format!("{variable}="));
-        self.edits.insert(offset(span.end), ";");
-        variable
-    }
-
-    fn called_if_function(&mut self, name: &str) {
-        self.ending = format!("return typeof {name}===\"function\"?{name}(globalThis.inputs):{name}");
-    }
-
-    fn blank(&mut self, start: u32, end: u32) {
-        let text = blank(self.source.get(offset(start)..offset(end)).unwrap_or_default());
-        // A semicolon: what follows must not continue what came before.
-        let text = text.strip_prefix(' ').map(|rest| format!(";{rest}")).unwrap_or(text);
-        self.edits.replace(offset(start), offset(end), text);
-    }
-
-    /// New words for old ones, on as many lines.
-    fn replace(&mut self, start: u32, end: usize, with: &str) {
-        let old = self.source.get(offset(start)..end).unwrap_or_default();
-        let mut text = format!(";{with}");
-        text.extend(super::edits::line_ends(old));
-        self.edits.replace(offset(start), end, text);
-    }
-}
-
-/// Where `export default` at `start` ends.
-fn words_end(source: &str, start: usize) -> usize {
-    let rest = source.get(start..).unwrap_or_default();
-    rest.find("default").map_or(start, |at| start + at + "default".len())
-}
-
-/// The only function of a program that does nothing else, or the only one it exports.
-fn entry<'a>(body: &'a [Statement<'a>]) -> Option<Entry<'a>> {
-    let mut alone = None;
-    let mut exported = None;
-    let mut functions = 0;
-    let mut others = false;
-    for statement in body {
-        match &statement.kind {
-            StatementKind::FunctionDeclaration(function) => {
-                functions += 1;
-                alone = named(function);
-            }
-            StatementKind::ExportNamedDeclaration(export) => match export.declaration.map(|inner| &inner.kind) {
-                Some(StatementKind::FunctionDeclaration(function)) => {
-                    functions += 1;
-                    alone = named(function);
-                    if exported.replace(named(function)).is_some() {
-                        return None;
-                    }
-                }
-                Some(kind) if !tail::is_inert(kind) => others = true,
-                _ => {}
-            },
-            kind if tail::is_inert(kind) || is_directive(kind) => {}
-            _ => others = true,
-        }
-    }
-    match exported {
-        Some(function) => function,
-        None if functions == 1 && !others => alone,
-        None => None,
-    }
-}
-
-fn is_directive(kind: &StatementKind<'_>) -> bool {
-    matches!(kind, StatementKind::ExpressionStatement(inner) if inner.is_directive)
-}
-
-fn named<'a>(function: &FunctionDeclaration<'a>) -> Option<Entry<'a>> {
-    if function.generator {
-        return None;
-    }
-    let call = Call { with_inputs: !function.params.is_empty() };
-    function.id.clone().map(|id| Entry::Named(id, call))
 }

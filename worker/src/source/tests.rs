@@ -75,9 +75,7 @@ impl Drop for Engine {
 
 fn describe(error: CaughtError<'_>) -> (String, String) {
     match error {
-        CaughtError::Exception(exception) => {
-            (exception.message().unwrap_or_default(), exception.stack().unwrap_or_default())
-        }
+        CaughtError::Exception(exception) => (exception.message().unwrap_or_default(), exception.stack().unwrap_or_default()),
         CaughtError::Value(value) => (format!("{value:?}"), String::new()),
         CaughtError::Error(error) => (error.to_string(), String::new()),
     }
@@ -287,6 +285,11 @@ fn a_function_alone_is_called_once() {
         ("!function () { calls++ }()", "true"),
         ("function a() { return 1 }\nfunction b() { return 2 }", "undefined"),
         ("function* g() { yield 1 }", "undefined"),
+        ("const main = async () => 5;", "5"),
+        ("const main = async () => 5;\nmain();", "5"),
+        ("const N = 2;\nfunction twice(x) { return x * N }\nasync function main() { return twice(N) }", "4"),
+        ("calls = 0;\nasync function main() { return ++calls }\nconst r = await main();", "0"),
+        ("async function main() { return ++calls }\nconst r = await main();", "undefined"),
     ]);
 }
 
@@ -313,6 +316,8 @@ fn a_module_gives_its_default_export() {
         ("export async function run() { return 3 }", "3"),
         ("const A = 1; function helper() { return A }\nexport async function run() { return helper() + 1 }", "2"),
         ("export const a = 1;", "undefined"),
+        ("export const run = async () => 5;", "5"),
+        ("const r = await run();\nexport async function run() { return ++calls }", "undefined"),
         ("export type T = number;\nexport interface I { a: T }\nexport const f = (x: T): T => x;\nf(3)", "3"),
         ("const r = await items.get({ id: 1 });\nexport default r.name;", "\"one\""),
         ("export default class X { static a = 1 }", "undefined"),
@@ -469,6 +474,8 @@ fn what_is_no_program_is_refused_with_a_hint() {
         ("function f() { await g() }", SourceErrorKind::Syntax, 1, 16, "async"),
         ("namespace N { export const a = 1 }", SourceErrorKind::TypeScript, 1, 1, "object"),
         ("const a = <string>b", SourceErrorKind::TypeScript, 1, 11, "as Type"),
+        ("<think>é</think>import fs from 'fs'", SourceErrorKind::Import, 1, 17, "collections"),
+        ("const a = \u{201c}x\u{201d}", SourceErrorKind::Syntax, 1, 11, "straight"),
         ("export = 5", SourceErrorKind::TypeScript, 1, 1, "return"),
     ];
     for (text, kind, line, column, hint) in rows {
@@ -521,7 +528,11 @@ fn a_language_that_was_asked_for_is_the_language_that_is_read() {
 fn a_failure_has_the_position_in_the_text_as_sent() {
     let rows = [
         ("const r = await items.get({ id: 99 });\n// r is null\n\nconst upper = r.name.toUpperCase();\nreturn upper;", 4, 17),
-        ("type Row = { name: string };\ninterface Unused { a: number; b: string }\nconst r = (await items.get({ id: 99 })) as Row;\nconst upper: string = r.name.toUpperCase();\nreturn upper;", 4, 25),
+        (
+            "type Row = { name: string };\ninterface Unused { a: number; b: string }\nconst r = (await items.get({ id: 99 })) as Row;\nconst upper: string = r.name.toUpperCase();\nreturn upper;",
+            4,
+            25,
+        ),
         ("```js\n\n\nconst r = await items.get({ id: 99 }); return r.name;\n```", 4, 48),
         ("inputs.q.x", 1, 1),
         ("const a = 1; inputs.q.x", 1, 14),
@@ -559,6 +570,8 @@ fn a_syntax_error_has_the_position_in_the_text_as_sent() {
         ("const é = 1; const b = ;", 1, 24),
         ("```js\nconst a = ;\n```", 2, 11),
         ("<think>x</think>const a = ;", 1, 27),
+        ("<think>é</think>const a = ;", 1, 27),
+        ("é\n```js\nconst a = ;\n```", 3, 11),
         ("return {", 1, 9),
     ] {
         let error = auto(text).expect_err(text);
@@ -713,12 +726,82 @@ mod arbitrary {
     /// Pieces that programs and messages are made of.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "```js\n", "```\n", "~~~\n", "\n", "\r\n", "\r", " ", ";", "{", "}", "(", ")", "[", "]", "`", "${", "'", "\"", "\\",
-            "/*", "*/", "//", "<think>", "</think>", "return ", "await ", "async ", "function f", "() => ", "=> ", "const a = ",
-            "let b", "class A ", "enum E ", "export ", "default ", "import ", "from 'x'", "a", "b", "1", "é", "\u{2028}", "\0",
-            "\u{feff}", "<T>", ": number", " as T", "!", "if (a) ", "else ", "for (;;) ", "try ", "catch ", "finally ", "#!",
-            "<!--", "-->", ",", ".", "=", "+", "++", "{ a: 1 }", "constructor(public x) {}", "switch (a) ", "case 1:", "label: ",
-            "...", "?", "'use strict'", "interface I {}", "type T = 1", "declare ", "$$", "static ",
+            "```js\n",
+            "```\n",
+            "~~~\n",
+            "\n",
+            "\r\n",
+            "\r",
+            " ",
+            ";",
+            "{",
+            "}",
+            "(",
+            ")",
+            "[",
+            "]",
+            "`",
+            "${",
+            "'",
+            "\"",
+            "\\",
+            "/*",
+            "*/",
+            "//",
+            "<think>",
+            "</think>",
+            "return ",
+            "await ",
+            "async ",
+            "function f",
+            "() => ",
+            "=> ",
+            "const a = ",
+            "let b",
+            "class A ",
+            "enum E ",
+            "export ",
+            "default ",
+            "import ",
+            "from 'x'",
+            "a",
+            "b",
+            "1",
+            "é",
+            "\u{2028}",
+            "\0",
+            "\u{feff}",
+            "<T>",
+            ": number",
+            " as T",
+            "!",
+            "if (a) ",
+            "else ",
+            "for (;;) ",
+            "try ",
+            "catch ",
+            "finally ",
+            "#!",
+            "<!--",
+            "-->",
+            ",",
+            ".",
+            "=",
+            "+",
+            "++",
+            "{ a: 1 }",
+            "constructor(public x) {}",
+            "switch (a) ",
+            "case 1:",
+            "label: ",
+            "...",
+            "?",
+            "'use strict'",
+            "interface I {}",
+            "type T = 1",
+            "declare ",
+            "$$",
+            "static ",
         ]);
         prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
     }
@@ -726,25 +809,68 @@ mod arbitrary {
     /// Programs that are valid, one statement after the other.
     fn statements() -> impl Strategy<Value = String> {
         let statement = prop::sample::select(vec![
-            "1", "'s'", "x = 3", "x++", "(x, 2)", "x, 4", "[5].length", "`t${x}`", "/r/.test('r')", "+x", "-x", "{ x; 6 }",
-            "{ }", ";", "if (x) 7", "if (x) 8; else 9", "if (!x) { 10 } else { x }", "for (const i of [1, 2]) i + x",
-            "for (let i = 0; i < 3; i++) { i; if (i == 1) continue; i * 2 }", "for (const k in { a: 1 }) k",
-            "while (x > 90) x--", "do { x--; 11 } while (x > 0)", "switch (x) { case 1: 12; default: 13 }",
-            "try { 14 } finally { 15 }", "try { null.x } catch { 16 }", "try { null.x } catch (e) { e.name } finally { }",
-            "l: { 17; break l }", "l: for (;;) { 18; break l }", "await 19", "var v = 20", "var v", "class K$ {}", "function f() { return 21 }",
-            "f$ = () => 22", "(() => 23)()", "async function g() { return 24 }", "new Map([[1, 2]]).size", "!function () {}()",
-            "x ? 25 : 26", "typeof f", "void 0", "(function () { return 27 })()", "x\n++x", "let $$\n$$ = 28", "const c = 29, { d } = { d: 1 }",
-            "'use strict'", "async () => 30\n31", "x ||= 32", "delete globalThis.nothing", "x /* c */", "x // c",
+            "1",
+            "'s'",
+            "x = 3",
+            "x++",
+            "(x, 2)",
+            "x, 4",
+            "[5].length",
+            "`t${x}`",
+            "/r/.test('r')",
+            "+x",
+            "-x",
+            "{ x; 6 }",
+            "{ }",
+            ";",
+            "if (x) 7",
+            "if (x) 8; else 9",
+            "if (!x) { 10 } else { x }",
+            "for (const i of [1, 2]) i + x",
+            "for (let i = 0; i < 3; i++) { i; if (i == 1) continue; i * 2 }",
+            "for (const k in { a: 1 }) k",
+            "while (x > 90) x--",
+            "do { x--; 11 } while (x > 0)",
+            "switch (x) { case 1: 12; default: 13 }",
+            "try { 14 } finally { 15 }",
+            "try { null.x } catch { 16 }",
+            "try { null.x } catch (e) { e.name } finally { }",
+            "l: { 17; break l }",
+            "l: for (;;) { 18; break l }",
+            "await 19",
+            "var v = 20",
+            "var v",
+            "class K$ {}",
+            "function f() { return 21 }",
+            "f$ = () => 22",
+            "(() => 23)()",
+            "async function g() { return 24 }",
+            "new Map([[1, 2]]).size",
+            "!function () {}()",
+            "x ? 25 : 26",
+            "typeof f",
+            "void 0",
+            "(function () { return 27 })()",
+            "x\n++x",
+            "let $$\n$$ = 28",
+            "const c = 29, { d } = { d: 1 }",
+            "'use strict'",
+            "async () => 30\n31",
+            "x ||= 32",
+            "delete globalThis.nothing",
+            "x /* c */",
+            "x // c",
         ]);
         let end = prop::sample::select(vec!["\n", ";\n", "\n;", "\n// c\n", ";\n/* c */ ", "\r\n"]);
-        prop::collection::vec((statement, end), 1..7).prop_map(|list| {
-            let mut seen = std::collections::HashSet::new();
-            let once = list.into_iter().filter(|(statement, _)| !statement.contains("let ") && !statement.contains("const c") && !statement.contains("class") || seen.insert(*statement));
-            once.fold("var x = 1\n".to_owned(), |text, (statement, end)| text + statement + end)
-        })
-        .prop_filter("it parses, and no function is its value", |text| {
-            auto(text).is_ok() && !text.trim_end().ends_with("=> 30")
-        })
+        prop::collection::vec((statement, end), 1..7)
+            .prop_map(|list| {
+                let mut seen = std::collections::HashSet::new();
+                let once = list.into_iter().filter(|(statement, _)| {
+                    !statement.contains("let ") && !statement.contains("const c") && !statement.contains("class") || seen.insert(*statement)
+                });
+                once.fold("var x = 1\n".to_owned(), |text, (statement, end)| text + statement + end)
+            })
+            .prop_filter("it parses, and no function is its value", |text| auto(text).is_ok() && !text.trim_end().ends_with("=> 30"))
     }
 
     /// Whether an expression that is a function compiles.

@@ -54,7 +54,7 @@ pub(super) fn javascript<'s>(source: &'s str, layout: &Layout, language: Languag
             }
             Ok(Base { code, edits })
         }
-        Err(error) if language == Language::Javascript => Err(types_error(source, start_of(&error))),
+        Err(error) if language == Language::Javascript => Err(types_error(start_of(&error))),
         Err(error) => lowered(source, layout, &error),
     }
 }
@@ -73,12 +73,12 @@ fn lowered<'s>(source: &'s str, layout: &Layout, error: &StripError) -> Result<B
         without_type_imports(source, body, &mut edits);
         lower::lower(source, body)
     });
-    let lowered = lowered.unwrap_or_else(|| Err(refusal(source, error)))?;
+    let lowered = lowered.unwrap_or_else(|| Err(refusal(error)))?;
     if lowered.is_empty() {
-        return Err(refusal(source, error));
+        return Err(refusal(error));
     }
     let remaining = lowered.blanked(source);
-    let code = stripped(&remaining, layout).map_err(|error| refusal(source, &error))?.into_owned();
+    let code = stripped(&remaining, layout).map_err(|error| refusal(&error))?.into_owned();
     edits.extend_from(&lowered.edits);
     Ok(Base { code: Cow::Owned(code), edits })
 }
@@ -140,13 +140,13 @@ fn same_bytes(source: &str, code: String) -> String {
 fn refuse_types(source: &str, code: &str) -> Result<(), SourceError> {
     let difference = source.bytes().zip(code.bytes()).position(|(before, after)| before != after);
     match difference {
-        Some(at) if source.as_bytes().get(at) != Some(&b'<') => Err(types_error(source, at)),
+        Some(at) if source.as_bytes().get(at) != Some(&b'<') => Err(types_error(at)),
         _ => Ok(()),
     }
 }
 
-fn types_error(source: &str, at: usize) -> SourceError {
-    SourceError::at(source, at, SourceErrorKind::Syntax, "TypeScript syntax in a program sent as JavaScript".into())
+fn types_error(at: usize) -> SourceError {
+    SourceError::at(at, SourceErrorKind::Syntax, "TypeScript syntax in a program sent as JavaScript".into())
         .with_hint("Send it with `language` \"typescript\" or \"auto\", or leave the types out.")
 }
 
@@ -154,37 +154,34 @@ fn start_of(error: &StripError) -> usize {
     error.error().span().map_or(0, |span| span.start)
 }
 
-fn refusal(source: &str, error: &StripError) -> SourceError {
+fn refusal(error: &StripError) -> SourceError {
     let at = start_of(error);
     let StripError::Unsupported { construct, .. } = error else {
-        return SourceError::at(source, at, SourceErrorKind::Syntax, error.message());
+        return SourceError::at(at, SourceErrorKind::Syntax, error.message());
     };
     let (message, hint) = match construct {
         UnsupportedConstruct::Enum => (
             "this enum cannot be compiled here",
             "Declare the enum at the top level, or use an object: `const Status = { Open: \"open\" } as const`.",
         ),
-        UnsupportedConstruct::ValueNamespace => (
-            "namespaces that hold values are not supported",
-            "Use an object, or plain functions and constants at the top level.",
-        ),
-        UnsupportedConstruct::ParameterProperty => (
-            "this parameter property cannot be compiled here",
-            "Declare the field and assign it in the constructor: `this.name = name`.",
-        ),
+        UnsupportedConstruct::ValueNamespace => {
+            ("namespaces that hold values are not supported", "Use an object, or plain functions and constants at the top level.")
+        }
+        UnsupportedConstruct::ParameterProperty => {
+            ("this parameter property cannot be compiled here", "Declare the field and assign it in the constructor: `this.name = name`.")
+        }
         UnsupportedConstruct::ImportEquals | UnsupportedConstruct::ExportEquals => (
             "`import =` and `export =` are not supported",
             "There are no modules to import; give the value with `return` or `export default`.",
         ),
-        UnsupportedConstruct::TypeAssertion => (
-            "angle-bracket type assertions are not supported",
-            "Write `value as Type` instead of `<Type>value`.",
-        ),
+        UnsupportedConstruct::TypeAssertion => {
+            ("angle-bracket type assertions are not supported", "Write `value as Type` instead of `<Type>value`.")
+        }
         UnsupportedConstruct::AssertionGrouping => (
             "without its type assertion this expression would mean something else",
             "Put parentheses around the asserted expression: `(a + b as number) / c`.",
         ),
         _ => ("this TypeScript syntax is not supported", "Leave the types out."),
     };
-    SourceError::at(source, at, SourceErrorKind::TypeScript, message.into()).with_hint(hint)
+    SourceError::at(at, SourceErrorKind::TypeScript, message.into()).with_hint(hint)
 }

@@ -14,8 +14,22 @@ const THINKING: [&str; 7] = ["think", "thinking", "thought", "reasoning", "refle
 const WRAPPERS: [&str; 8] = ["code", "program", "answer", "script", "javascript", "typescript", "js", "ts"];
 /// First words of a fence's tag that name a program for this sandbox.
 const CODE_TAGS: [&str; 16] = [
-    "js", "javascript", "mjs", "cjs", "jsx", "ecmascript", "es6", "node", "nodejs", "ts", "typescript", "mts", "cts",
-    "tsx", "deno", "bun",
+    "js",
+    "javascript",
+    "mjs",
+    "cjs",
+    "jsx",
+    "ecmascript",
+    "es6",
+    "node",
+    "nodejs",
+    "ts",
+    "typescript",
+    "mts",
+    "cts",
+    "tsx",
+    "deno",
+    "bun",
 ];
 
 /// `text` without leading think-tags and wrapper tags.
@@ -23,7 +37,8 @@ pub(super) fn without_tags(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     // Each turn takes one tag away; nobody nests more.
     for _ in 0..8 {
-        let Some(ranges) = leading_tag(&text) else { break };
+        let Some((start, end)) = leading_tag(&text) else { break };
+        let ranges: Vec<Range<usize>> = std::iter::once(start).chain(end).collect();
         text = Cow::Owned(blanked(&text, &ranges));
     }
     text
@@ -38,7 +53,8 @@ pub(super) fn without_open_thinking(text: &str) -> Option<String> {
     Some(blanked(text, std::slice::from_ref(&(0..end))))
 }
 
-fn leading_tag(text: &str) -> Option<Vec<Range<usize>>> {
+/// The bytes of the tag that the text begins with, and those of its end tag.
+fn leading_tag(text: &str) -> Option<(Range<usize>, Option<Range<usize>>)> {
     let start = text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
     let rest = text.get(start..)?.strip_prefix('<')?;
     let name_end = rest.find('>').filter(|end| *end <= 16)?;
@@ -46,12 +62,10 @@ fn leading_tag(text: &str) -> Option<Vec<Range<usize>>> {
     let body = start + name_end + 2;
     if THINKING.contains(&name.as_str()) {
         let end = find_closing(text, body, &name)?;
-        return Some(vec![start..end.end]);
+        return Some((start..end.end, None));
     }
     if WRAPPERS.contains(&name.as_str()) {
-        let mut ranges = vec![start..body];
-        ranges.extend(last_closing(text, body, &name));
-        return Some(ranges);
+        return Some((start..body, last_closing(text, body, &name)));
     }
     None
 }
@@ -132,8 +146,7 @@ pub(super) fn fenced(text: &str) -> Option<String> {
     }
     let quiet = without_thinking_before_fence(text);
     let blocks = blocks(&quiet);
-    let tagged: Vec<Range<usize>> =
-        blocks.iter().filter(|block| block.is_code).map(|block| block.content.clone()).collect();
+    let tagged: Vec<Range<usize>> = blocks.iter().filter(|block| block.is_code).map(|block| block.content.clone()).collect();
     let chosen = if tagged.is_empty() {
         let plain = blocks.iter().find(|block| block.is_plain).or_else(|| blocks.first())?;
         vec![plain.content.clone()]
@@ -174,11 +187,7 @@ fn blocks(text: &str) -> Vec<Block> {
 fn block(first: &Marker<'_>, end: usize) -> Block {
     let tag = first.info.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty());
     let tag = tag.unwrap_or_default().to_ascii_lowercase();
-    Block {
-        content: first.line.end..end.max(first.line.end),
-        is_code: CODE_TAGS.contains(&tag.as_str()),
-        is_plain: first.info.is_empty(),
-    }
+    Block { content: first.line.end..end.max(first.line.end), is_code: CODE_TAGS.contains(&tag.as_str()), is_plain: first.info.is_empty() }
 }
 
 /// The code of a fence that opens and closes on the only line there is.
