@@ -171,13 +171,14 @@ fn lone_returns_as_newlines(code: String) -> String {
 }
 
 /// The program in the message: tags, fences and prose blanked.
-fn cleaned(text: &str) -> Cow<'_, str> {
+fn cleaned(text: &str) -> Result<Cow<'_, str>, SourceError> {
     let bare = unwrap::without_tags(text);
     if !unwrap::has_fences(&bare) || (!unwrap::begins_with_fence(&bare) && read::fences_are_text(&bare)) {
-        return bare;
+        return Ok(bare);
     }
     match unwrap::fenced(&bare) {
-        Some(code) => Cow::Owned(code),
-        None => bare,
+        unwrap::Fenced::Program(code) => Ok(Cow::Owned(code)),
+        unwrap::Fenced::OtherLanguage(at) => Err(refuse::other_language(at)),
+        unwrap::Fenced::Nothing => Ok(bare),
     }
 }

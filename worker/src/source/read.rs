@@ -53,7 +53,7 @@ pub(super) fn fences_are_text(text: &str) -> bool {
 
 /// Reads the program in `text`.
 pub(super) fn read<'t, 'a>(text: &'t str, arena: &'a Bump, form: Form) -> Result<Reading<'t, 'a>, SourceError> {
-    let source = cleaned(text);
+    let source = cleaned(text)?;
     let failed = match attempt(&source, arena, form) {
         Ok((tree, goal)) => return Ok(Reading { source, tree, goal }),
         Err(error) => error,

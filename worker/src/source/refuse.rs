@@ -92,12 +92,19 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
     if rest.starts_with(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
         return Some((SourceErrorKind::Syntax, "Use straight quotes."));
     }
-    if rest.starts_with("</") || rest.starts_with('<') {
+    if rest.starts_with('<') || (rest.starts_with('/') && source.get(..at).is_some_and(|before| before.ends_with('<'))) {
         return Some((SourceErrorKind::Syntax, "JSX and HTML are not supported; build strings instead."));
     }
-    let words = first_line.split_whitespace().take(4).filter(|word| word.chars().all(char::is_alphabetic)).count();
+    let words = first_line
+        .split_whitespace()
+        .take(3)
+        .filter(|word| word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | ',' | ':' | '.')))
+        .count();
+    if rest.starts_with(['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}']) {
+        return Some((SourceErrorKind::Syntax, "There is an invisible character here: leave it out."));
+    }
     let on_first_line = source.get(..at).is_some_and(|before| !before.trim_start().contains('\n'));
-    if words == 4 && on_first_line {
+    if words == 3 && on_first_line {
         return Some((SourceErrorKind::NotAProgram, "Send only the program, or put it in a ``` fence."));
     }
     None
@@ -122,6 +129,12 @@ pub(super) fn what_is_no_program(source: &str, body: &[Statement<'_>], form: For
         return Err(quoted(offset(span.start)));
     }
     Ok(())
+}
+
+/// A fence with a program in another language.
+pub(super) fn other_language(at: usize) -> SourceError {
+    let message = "this is a program in another language".to_owned();
+    SourceError::at(at, SourceErrorKind::NotAProgram, message).with_hint("Send JavaScript or TypeScript.")
 }
 
 /// A program within a string or an object.

@@ -405,6 +405,7 @@ fn what_models_put_around_a_program_is_taken_away() {
         ("```js\nreturn 1", "1"),
         ("```js\nreturn 1```", "1"),
         ("```js return 1```", "1"),
+        ("const a = 1;\nreturn a;\n```", "1"),
         ("```js\nconst a = 1;\n```\nand then\n```js\nreturn a + 1\n```", "2"),
         ("```bash\nnpm install\n```\n```js\nreturn 1\n```\n```json\n{\"a\": 1}\n```", "1"),
         ("```js\nreturn 41 + 1\n```\nOutput:\n```\n42\n```", "42"),
@@ -476,6 +477,10 @@ fn what_is_no_program_is_refused_with_a_hint() {
         ("const a = <string>b", SourceErrorKind::TypeScript, 1, 11, "as Type"),
         ("<think>é</think>import fs from 'fs'", SourceErrorKind::Import, 1, 17, "collections"),
         ("const a = \u{201c}x\u{201d}", SourceErrorKind::Syntax, 1, 11, "straight"),
+        ("```python\nprint(1)\n```", SourceErrorKind::NotAProgram, 2, 1, "JavaScript"),
+        ("Here's the code:\n\nconst a = 1;\nreturn a;", SourceErrorKind::NotAProgram, 1, 5, "fence"),
+        ("const x = <div>hi</div>;", SourceErrorKind::Syntax, 1, 19, "JSX"),
+        ("\u{200b}return 1", SourceErrorKind::Syntax, 1, 1, "invisible"),
         ("export = 5", SourceErrorKind::TypeScript, 1, 1, "return"),
     ];
     for (text, kind, line, column, hint) in rows {

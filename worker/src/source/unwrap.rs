@@ -32,6 +32,30 @@ const CODE_TAGS: [&str; 16] = [
     "bun",
 ];
 
+/// First words of a fence's tag that name another language.
+const OTHER_TAGS: [&str; 20] = [
+    "bash",
+    "c",
+    "console",
+    "cpp",
+    "csharp",
+    "css",
+    "go",
+    "html",
+    "java",
+    "kotlin",
+    "lua",
+    "php",
+    "powershell",
+    "py",
+    "python",
+    "ruby",
+    "rust",
+    "sh",
+    "shell",
+    "sql",
+];
+
 /// `text` without leading think-tags and wrapper tags.
 pub(super) fn without_tags(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
@@ -137,29 +161,40 @@ pub(super) fn fences_are_text(text: &str, comments: &[Range<usize>]) -> bool {
     })
 }
 
-/// The fenced program in `text`, everything else blanked. Blocks tagged as JavaScript or
-/// TypeScript are read as one program, in order; without any, the first untagged block
-/// is, or else the first block.
-pub(super) fn fenced(text: &str) -> Option<String> {
+/// What the fences of a message hold.
+pub(super) enum Fenced {
+    /// The program, everything else blanked.
+    Program(String),
+    /// Only a program in another language, in a fence that starts here.
+    OtherLanguage(usize),
+    /// Nothing that is a fence after all.
+    Nothing,
+}
+
+/// The fenced program in `text`. Blocks tagged as JavaScript or TypeScript are read as
+/// one program, in order; without any, the first untagged block is, or else the first.
+pub(super) fn fenced(text: &str) -> Fenced {
     if let Some(range) = one_line(text) {
-        return Some(outside_blanked(text, std::slice::from_ref(&range)));
+        return Fenced::Program(outside_blanked(text, std::slice::from_ref(&range)));
     }
     let quiet = without_thinking_before_fence(text);
     let blocks = blocks(&quiet);
     let tagged: Vec<Range<usize>> = blocks.iter().filter(|block| block.is_code).map(|block| block.content.clone()).collect();
-    let chosen = if tagged.is_empty() {
-        let plain = blocks.iter().find(|block| block.is_plain).or_else(|| blocks.first())?;
-        vec![plain.content.clone()]
-    } else {
-        tagged
-    };
-    Some(outside_blanked(&quiet, &chosen))
+    if !tagged.is_empty() {
+        return Fenced::Program(outside_blanked(&quiet, &tagged));
+    }
+    let Some(chosen) = blocks.iter().find(|block| block.is_plain).or_else(|| blocks.first()) else { return Fenced::Nothing };
+    if chosen.is_other {
+        return Fenced::OtherLanguage(chosen.content.start);
+    }
+    Fenced::Program(outside_blanked(&quiet, std::slice::from_ref(&chosen.content)))
 }
 
 struct Block {
     content: Range<usize>,
     is_code: bool,
     is_plain: bool,
+    is_other: bool,
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -176,10 +211,15 @@ fn blocks(text: &str) -> Vec<Block> {
         };
     }
     if let Some(first) = open {
-        // A fence that nobody closed, or one closed at the end of the last line of code.
         let rest = text.get(first.line.end..).unwrap_or_default().trim_end();
-        let code = rest.strip_suffix("```").unwrap_or(rest);
-        found.push(block(&first, first.line.end + code.len()));
+        if rest.is_empty() && first.info.is_empty() && found.is_empty() {
+            // The end of a fence whose start was not sent.
+            found.push(Block { content: 0..first.line.start, is_code: true, is_plain: true, is_other: false });
+        } else {
+            // A fence that nobody closed, or one closed at the end of the last line of code.
+            let code = rest.strip_suffix("```").unwrap_or(rest);
+            found.push(block(&first, first.line.end + code.len()));
+        }
     }
     found
 }
@@ -187,7 +227,12 @@ fn blocks(text: &str) -> Vec<Block> {
 fn block(first: &Marker<'_>, end: usize) -> Block {
     let tag = first.info.split(|c: char| !c.is_ascii_alphanumeric()).find(|word| !word.is_empty());
     let tag = tag.unwrap_or_default().to_ascii_lowercase();
-    Block { content: first.line.end..end.max(first.line.end), is_code: CODE_TAGS.contains(&tag.as_str()), is_plain: first.info.is_empty() }
+    Block {
+        content: first.line.end..end.max(first.line.end),
+        is_code: CODE_TAGS.contains(&tag.as_str()),
+        is_plain: first.info.is_empty(),
+        is_other: OTHER_TAGS.contains(&tag.as_str()),
+    }
 }
 
 /// The code of a fence that opens and closes on the only line there is.
