@@ -1,6 +1,6 @@
 //! Behaviour of program preparation, most of it seen through the engine.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::expect_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "tests")]
 
 use super::{Form, Language, Mode, Program, SourceError, SourceErrorKind, prepare};
 use rquickjs::context::EvalOptions;
