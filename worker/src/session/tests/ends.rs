@@ -128,5 +128,5 @@ fn the_heap_limit_ends_the_process_with_its_own_code() {
         .args(["--exact", "session::tests::ends::a_program_that_passes_its_heap_limit", "--ignored"])
         .output()
         .unwrap();
-    assert_eq!(child.status.code(), Some(crate::engine::alloc::EXIT_HEAP_LIMIT), "{child:?}");
+    assert_eq!(child.status.code(), Some(i32::from(brig_protocol::control::exit::HEAP_LIMIT)), "{child:?}");
 }
