@@ -102,3 +102,33 @@ fn an_own_proto_key_is_an_ordinary_key_both_ways() {
     let answer = run(r#"const o = JSON.parse('{"__proto__": {"x": 1}, "y": 2}'); const r = await items.get({ s: o }); return { viaHost: Object.keys(r.s).sort(), o }"#);
     assert_eq!(answer.value(), r#"{"viaHost":["__proto__","y"],"o":{"__proto__":{"x":1},"y":2}}"#);
 }
+
+/// Prints how long a megabyte takes each way; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn how_long_a_megabyte_takes() {
+    use std::{rc::Rc, time::Instant};
+
+    use crate::value::{Bounds, Notes, decode, encode};
+
+    let measure = || {
+        let realm = warm(&Ceilings::default()).unwrap();
+        realm.context.with(|ctx| {
+            let value: rquickjs::Value = ctx.eval("Array.from({ length: 12000 }, (_, i) => ({ id: i, name: 'row number ' + i, price: i / 7, tags: ['a', 'b'], on: true }))").unwrap();
+            let intrinsics = Rc::clone(&realm.shared.intrinsics);
+            let bounds = Bounds { bytes: 8 << 20, levels: 512 };
+            let mut text = Vec::new();
+            let start = Instant::now();
+            encode(&intrinsics, &value, "$", bounds, &mut text, &mut Notes::default()).unwrap();
+            let ours = start.elapsed();
+            let start = Instant::now();
+            let native = ctx.json_stringify(value).unwrap().unwrap().to_string().unwrap();
+            let theirs = start.elapsed();
+            assert_eq!(String::from_utf8(text).unwrap(), native);
+            let start = Instant::now();
+            decode(&ctx, &native, "$", &mut Notes::default()).unwrap();
+            println!("{} bytes: encode {ours:?}, the engine's stringify {theirs:?}, decode {:?}", native.len(), start.elapsed());
+        });
+    };
+    thread::Builder::new().stack_size(16 << 20).spawn(measure).unwrap().join().unwrap();
+}
