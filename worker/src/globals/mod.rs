@@ -6,6 +6,7 @@ pub(crate) mod console;
 pub(crate) mod inspect;
 mod layout;
 pub(crate) mod output;
+mod slots;
 mod table;
 pub(crate) mod timers;
 
