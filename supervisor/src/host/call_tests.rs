@@ -1,5 +1,5 @@
 //! The whole way of a call, with a client that answers as it is told.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 use crate::host::audit::{AuditFault, LinesSink};
@@ -366,7 +366,7 @@ fn records_are_whole_lines_even_after_a_torn_one() {
         call: 1,
         function: "a.b",
         uid: 7,
-        event: Event::CallRefused { code: CallCode::PermissionDenied, rule: None },
+        event: Event::Refused { code: CallCode::PermissionDenied, rule: None },
     };
     assert!(sink.write(&record).is_err());
     assert!(sink.write(&record).is_ok());

@@ -1,5 +1,5 @@
 //! The decision against a reference that is as simple as the policy's own words.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 use brig_protocol::client::{self, Permissions};

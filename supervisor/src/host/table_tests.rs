@@ -1,5 +1,5 @@
 //! What a client may declare.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 use brig_protocol::client::Principal;
