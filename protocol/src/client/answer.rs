@@ -192,6 +192,8 @@ pub enum WarningCode {
     LimitCut,
     /// A function was left out (bad schema, clash of names).
     FunctionDisabled,
+    /// A declared schema has a keyword that looks misspelt.
+    SuspectSchema,
     /// More warnings than are kept.
     MoreWarnings,
 }
