@@ -1,1 +1,3 @@
 //! brig-protocol: the wall between the trusted side and everything else.
+
+pub mod control;
