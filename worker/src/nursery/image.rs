@@ -19,5 +19,7 @@ pub(super) fn open() -> Result<OwnedFd, Breach> {
             Some(path) => openat(CWD, path, flags, Mode::empty()),
             None => Err(errno),
         })
+        // Above 3: a child puts other things at 0 to 3 before it execs this.
+        .and_then(|low| rustix::io::fcntl_dupfd_cloexec(&low, 4))
         .map_err(|errno| Breach::of(Layer::EmptyRoot, errno))
 }

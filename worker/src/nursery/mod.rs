@@ -178,7 +178,9 @@ struct Started {
 /// N0 up to the namespaces; returns in the process that is the nursery.
 fn start(link: &Link) -> Result<Started, End> {
     bind_to_supervisor(link)?;
+    // Here, where a file may be looked for; the workers find it settled.
     raw::set_time_zone_utc();
+    raw::settle_time_zone();
     let config = match link.receive()? {
         Some(Request::Configure(config)) => config,
         Some(Request::Spawn(_)) => return Err(End::Protocol),
@@ -237,9 +239,9 @@ fn prepare<W>(link: Link, program: Program<W>, started: Started) -> Result<Nurse
         },
         Some(image) => Source::Images(image),
     };
-    if let Err(end) = filter_nursery(&source) {
-        confess(&link, end);
-        return Err(end);
+    if let Err(breach) = filter_nursery(config.origin) {
+        confess(&link, breach.into());
+        return Err(breach.into());
     }
     let ready = Ready {
         layers: found.layers,
@@ -278,13 +280,13 @@ fn harden(entered: &namespaces::Entered) -> Result<(), End> {
     fork::notice_children().map_err(breach(Layer::ParentDeath))
 }
 
-fn filter_nursery<W>(source: &Source<W>) -> Result<(), End> {
-    let program = match source {
-        Source::Copies { .. } => filter::base(Machine::NATIVE),
-        Source::Images(_) => filter::base_for_images(Machine::NATIVE),
+/// The nursery's own filter, which its children inherit.
+fn filter_nursery(origin: Origin) -> Result<(), Breach> {
+    let program = match origin {
+        Origin::Fork => filter::base(Machine::NATIVE),
+        Origin::Exec => filter::base_for_images(Machine::NATIVE),
     };
-    let program = program.map_err(|_| uncompiled())?;
-    lockdown::load_filter(&program).map_err(End::Breach)
+    lockdown::load_filter(&program.map_err(|_| uncompiled())?)
 }
 
 /// The table does not compile: a fault of the build, found by its tests.

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 
 use brig_protocol::control::{
-    Configure, FRAME_MAX, Layer, LayerState, Layers, Ready, Report, exit,
+    Configure, FRAME_MAX, Layer, LayerState, Layers, Origin, Ready, Report, exit,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::getpid;
@@ -60,7 +60,7 @@ pub(super) fn find_out(config: &Configure, entered: &Entered) -> Result<Found, E
         promise: Promise::FindOut,
     };
     let child = match fork::fork().map_err(silent)? {
-        Side::Child => perform(theirs, &plan),
+        Side::Child => perform(theirs, &plan, config.origin),
         Side::Parent(child) => child,
     };
     drop(theirs);
@@ -85,14 +85,14 @@ pub(super) fn find_out(config: &Configure, entered: &Entered) -> Result<Found, E
 
 /// The child. The socket becomes 3 at once, so that a failure can be told whichever layer
 /// it comes from.
-fn perform(socket: OwnedFd, plan: &Plan) -> ! {
+fn perform(socket: OwnedFd, plan: &Plan, origin: Origin) -> ! {
     let landlock_abi = raw::landlock_abi().unwrap_or(0);
     let placed = fork::place(socket.as_fd(), 3).and_then(|()| fork::adopt(3));
     std::mem::forget(socket);
     let Ok(socket) = placed else {
         raw::exit_now(exit::LOCKDOWN_FAILED);
     };
-    let report = match rehearse(socket, plan) {
+    let report = match rehearse(socket, plan, origin) {
         Ok(layers) => Report::Ready(Ready {
             layers,
             landlock_abi,
@@ -107,9 +107,15 @@ fn perform(socket: OwnedFd, plan: &Plan) -> ! {
     })
 }
 
-fn rehearse(socket: OwnedFd, plan: &Plan) -> Result<Layers, Breach> {
+/// All filters as in a worker: what the nursery's own would refuse of the lock-down is
+/// found out here, not by the first worker.
+fn rehearse(socket: OwnedFd, plan: &Plan, origin: Origin) -> Result<Layers, Breach> {
     fork::forget_children().map_err(|errno| Breach::of(Layer::ParentDeath, errno))?;
-    let whole = filter::whole(Machine::NATIVE).map_err(|_| super::uncompiled())?;
+    super::filter_nursery(origin)?;
+    let last = match origin {
+        Origin::Fork => filter::small(Machine::NATIVE),
+        Origin::Exec => filter::whole(Machine::NATIVE).map_err(|_| super::uncompiled())?,
+    };
     let limited = confine(ManuallyDrop::new(socket), plan)?.limit()?;
-    limited.seal(&whole).map(|sealed| sealed.layers)
+    limited.seal(&last).map(|sealed| sealed.layers)
 }

@@ -87,8 +87,7 @@ fn hand_over(birth: &Birth, socket: &OwnedFd) -> Result<(), Errno> {
     .encode();
     // All of these sit above 3, so that no placing overwrites one that is still needed.
     let socket = above_3(socket)?;
-    let (facts, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let (facts, tell) = (above_3(&facts)?, above_3(&tell)?);
+    let (facts, tell) = raised_pipe()?;
     rustix::io::write(&tell, &bytes)?;
     fork::place(facts.as_fd(), 0)?;
     for number in 1..=3 {
@@ -97,6 +96,11 @@ fn hand_over(birth: &Birth, socket: &OwnedFd) -> Result<(), Errno> {
     // The write end closes with the exec: the image reads to the end.
     std::mem::forget((facts, tell, socket));
     Ok(())
+}
+
+fn raised_pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (facts, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((above_3(&facts)?, above_3(&tell)?))
 }
 
 fn above_3(fd: &OwnedFd) -> Result<OwnedFd, Errno> {
