@@ -39,10 +39,11 @@
 //!
 //! # Supervisor and nursery
 //!
-//! Small fixed frames with descriptors, see the module `control`.
+//! Small fixed frames with descriptors, see [`control`].
 
 pub mod client;
 pub mod codes;
+pub mod control;
 pub mod escape;
 pub mod frame;
 pub mod json;
