@@ -108,14 +108,14 @@ limit_table! {
         "Host calls an evaluation may make. One more rejects with `call_limit`.";
     host_calls_in_flight "hostCallsInFlight" "limits.host_calls_in_flight" "count" 64, 1, 1_024,
         "Host calls that may run at the same time. One more waits for its turn inside the worker.";
-    input_bytes "inputBytes" "limits.input_bytes" "bytes" 1_048_576, 2, 16_777_216,
-        "JSON text of one host call's input. Larger rejects with `invalid_input`.";
-    output_bytes "outputBytes" "limits.output_bytes" "bytes" 4_194_304, 2, 16_777_216,
-        "JSON text of one host call's output. Larger rejects with `output_too_large`.";
     result_bytes "resultBytes" "limits.result_bytes" "bytes" 4_194_304, 2, 16_777_216,
         "JSON text of the program's value. Larger: `failed` with `result_too_large`.";
     console_bytes "consoleBytes" "limits.console_bytes" "bytes" 262_144, 0, 16_777_216,
         "Console text of each stream. The rest is cut, with a marker and the flag.";
+    input_bytes "inputBytes" "limits.input_bytes" "bytes" 1_048_576, 2, 16_777_216,
+        "JSON text of one host call's input. Larger rejects with `invalid_input`.";
+    output_bytes "outputBytes" "limits.output_bytes" "bytes" 4_194_304, 2, 16_777_216,
+        "JSON text of one host call's output. Larger rejects with `output_too_large`.";
     drain_ms "drainMs" "limits.drain_ms" "ms" 5_000, 0, 300_000,
         "How long issued host calls may go on after the value is ready. Then they are cancelled and listed.";
     function_timeout_ms "functionTimeoutMs" "limits.function_timeout_ms" "ms" 30_000, 1, 300_000,

@@ -61,6 +61,18 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<B
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// Milliseconds with at most three decimals, and none where there are none.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and only whole numbers of plausible size take it")]
+fn millis<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        serializer.serialize_i64(rounded as i64)
+    } else {
+        serializer.serialize_f64(rounded)
+    }
+}
+
 /// Why an evaluation did not succeed. Texts are the guest's where `code` is
 /// `guest_error` or `syntax_error`; `code` never is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,6 +192,8 @@ pub enum WarningCode {
     LimitCut,
     /// A function was left out (bad schema, clash of names).
     FunctionDisabled,
+    /// A declared schema has a keyword that looks misspelt.
+    SuspectSchema,
     /// More warnings than are kept.
     MoreWarnings,
 }
@@ -225,6 +239,7 @@ pub struct CallRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CallCode>,
     /// From request to answer, in milliseconds.
+    #[serde(serialize_with = "millis")]
     pub duration_ms: f64,
     /// Length of the input's JSON text.
     pub input_bytes: u64,
@@ -237,12 +252,16 @@ pub struct CallRecord {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Usage {
     /// From dispatch to verdict, in milliseconds.
+    #[serde(serialize_with = "millis")]
     pub wall_ms: f64,
     /// CPU time of the worker, in milliseconds.
+    #[serde(serialize_with = "millis")]
     pub cpu_ms: f64,
     /// Time during which at least one host call was running, in milliseconds.
+    #[serde(serialize_with = "millis")]
     pub host_ms: f64,
     /// Time a person took, in milliseconds; not part of the wall-clock limit.
+    #[serde(serialize_with = "millis")]
     pub approval_ms: f64,
     /// Most heap at one time above the warm realm, in bytes.
     pub peak_memory_bytes: u64,

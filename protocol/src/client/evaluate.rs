@@ -85,12 +85,12 @@ pub struct EvaluateParams<'a> {
     /// Narrows what policy grants.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions<'a>>,
-    /// Lowers the principal's ceilings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<RequestedLimits>,
     /// Wall-clock limit in milliseconds; the same as `limits.timeoutMs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Lowers the principal's ceilings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RequestedLimits>,
     /// What happens to console output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputOptions>,

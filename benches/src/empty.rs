@@ -1,0 +1,3 @@
+//! A static program that does nothing: the floor of starting a process.
+
+fn main() {}

@@ -1,0 +1,285 @@
+//! One host call, from a worker's claim to the answer it gets.
+//!
+//! Owns the straight way: permission, validation, record, delivery with a deadline,
+//! judging the output, and the record of what is known of the effect. Everything
+//! before delivery ends as `refused`; after it nothing ever does. Input and output
+//! stay the raw text that came; trees are only built to judge them.
+//!
+//! Passes over the bytes of a payload in here: count, tree, hash (input); count,
+//! tree, copy into the frame (output). Trees only where a schema asks for one.
+
+mod claim;
+mod judges;
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;
+
+pub(crate) use judges::Judges;
+
+use super::audit::{AuditSink, Event, Record};
+use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
+use super::schema::Cost;
+use super::table::{Function, FunctionTable};
+use brig_protocol::client::{CallRecord, CallState, Principal};
+use brig_protocol::codes::CallCode;
+use brig_protocol::limits;
+use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
+use claim::{Claimed, Recorded, Refused};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// What a worker asked for, after the conversation took its id.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The id that the worker gave, in sequence.
+    pub(crate) call: u64,
+    /// Index in the table of this evaluation.
+    pub(crate) function: u32,
+    /// Raw JSON.
+    pub(crate) input: Box<RawValue>,
+}
+
+/// How one call ended.
+#[derive(Debug)]
+pub(crate) struct CallOutcome {
+    /// The frame that answers the worker.
+    pub(crate) frame: Vec<u8>,
+    /// For the answer of the evaluation.
+    pub(crate) record: CallRecord,
+}
+
+/// The host calls of one evaluation. Authority is in here: a call brings none.
+#[derive(Debug)]
+pub(crate) struct HostCalls<C, A> {
+    /// Id of the evaluation, `ev_…`.
+    pub(crate) evaluation: String,
+    /// For whom it runs.
+    pub(crate) principal: Principal,
+    /// What it may ask for.
+    pub(crate) table: Arc<FunctionTable>,
+    /// Where its callbacks run.
+    pub(crate) client: Arc<C>,
+    /// Where its calls are recorded.
+    pub(crate) audit: Arc<A>,
+    /// Where long judgements run.
+    pub(crate) judges: Arc<Judges>,
+    /// When the evaluation ends in any case.
+    pub(crate) until: Instant,
+    /// Set when the evaluation ends before.
+    pub(crate) cancelled: CancellationToken,
+}
+
+/// An end before it is worded for the worker.
+struct End {
+    state: CallState,
+    code: Option<CallCode>,
+    rule: Option<String>,
+    output_bytes: usize,
+    frame: Vec<u8>,
+}
+
+/// Why a call is not awaited any longer.
+#[derive(Clone, Copy)]
+enum Stop {
+    /// The evaluation ended.
+    Cancelled,
+    /// The function's own time is over.
+    TimedOut,
+}
+
+impl<C: Callback, A: AuditSink> HostCalls<C, A> {
+    /// Takes one call all the way. Never fails and never waits longer than the
+    /// function's time-out or the evaluation's end, whichever is first. Dropping the
+    /// future tells the client that nobody awaits the call.
+    pub(crate) async fn run(&self, asked: Asked) -> CallOutcome {
+        let begun = Instant::now();
+        let input_bytes = length(asked.input.get().len());
+        let (call, index) = (asked.call, asked.function);
+        let end = match self.table.get(index) {
+            None => refused(call, Refused::new(CallCode::UnknownFunction, format!("there is no host function {index} in this evaluation"))),
+            Some(function) => self.attempt(asked, function, begun).await.unwrap_or_else(|refusal| refused(call, refusal)),
+        };
+        let record = CallRecord {
+            call,
+            function: self.table.get(index).map_or_else(|| format!("#{index}"), |function| function.full_name.clone()),
+            state: end.state,
+            code: end.code,
+            duration_ms: begun.elapsed().as_secs_f64() * 1_000.0,
+            input_bytes,
+            output_bytes: length(end.output_bytes),
+        };
+        self.record_end(&record, end.rule.as_deref());
+        CallOutcome { frame: end.frame, record }
+    }
+
+    async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
+        let call = asked.call;
+        let by = begun.checked_add(function.timeout).unwrap_or(self.until);
+        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input);
+        let valid = tokio::select! {
+            biased;
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            judged = self.judged(claimed) => judged?,
+        };
+        let recorded = valid.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
+        let name = &function.full_name;
+        Ok(match self.delivered(call, function, &recorded, by).await {
+            Ok(CallAnswer::Output(output)) => self.answered(call, function, output).await,
+            Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
+            Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
+            Err(Stop::Cancelled) => {
+                unknown(call, CallCode::Cancelled, format!("{name}: the evaluation ended before the call did; {UNKNOWN}"))
+            }
+            Err(Stop::TimedOut) => unknown(call, CallCode::FunctionTimedOut, timed_out(function)),
+        })
+    }
+
+    /// Judges a claim, here or on a thread of its own.
+    async fn judged(&self, claimed: Claimed) -> Result<claim::Valid, Refused> {
+        let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
+        let judged = self.judges.run(cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
+        judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
+    }
+
+    /// Resolves when nobody awaits the call any more.
+    async fn stopped(&self, by: Instant) -> Stop {
+        let (end, stop) = if by < self.until { (by, Stop::TimedOut) } else { (self.until, Stop::Cancelled) };
+        tokio::select! {
+            biased;
+            () = self.cancelled.cancelled() => Stop::Cancelled,
+            () = tokio::time::sleep_until(end.into()) => stop,
+        }
+    }
+
+    /// Delivers a call that may run, and awaits the answer for as long as it has.
+    async fn delivered(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<CallAnswer, Stop> {
+        let idempotency_key = format!("{}:{call}", self.evaluation);
+        let delivery = Delivery {
+            evaluation: &self.evaluation,
+            call,
+            function: &function.full_name,
+            input: recorded.input(),
+            deadline: by.min(self.until).saturating_duration_since(Instant::now()).max(Duration::from_millis(1)),
+            idempotency_key: &idempotency_key,
+        };
+        let mut awaited = Awaited { client: &*self.client, evaluation: &self.evaluation, call, reason: Some(CallCode::Cancelled) };
+        tokio::select! {
+            biased;
+            answer = self.client.host_call(delivery) => {
+                awaited.reason = None;
+                Ok(answer)
+            }
+            stop = self.stopped(by) => {
+                if matches!(stop, Stop::TimedOut) {
+                    awaited.reason = Some(CallCode::FunctionTimedOut);
+                }
+                Err(stop)
+            }
+        }
+    }
+
+    /// Judges an output before the guest sees any of it. The function ran: whatever
+    /// is wrong with its output, its effect is there.
+    async fn answered(&self, call: u64, function: &Function, output: Box<RawValue>) -> End {
+        let bytes = output.get().len();
+        let limit = self.table.output_bytes();
+        if length(bytes) > limit {
+            let setting = limits::row("outputBytes").map_or("", |row| row.setting);
+            let message = format!(
+                "{}: the output has {bytes} bytes; the limit outputBytes is {limit} (raised by {setting}). The function ran.",
+                function.full_name
+            );
+            return spoilt(call, CallCode::OutputTooLarge, message, bytes);
+        }
+        let cost = claim::output_cost(function.output.as_deref(), output.get());
+        let schema = function.output.clone();
+        let judged = self.judges.run(cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
+        let fault = match judged {
+            Some((None, output)) => match host_result_frame(call, output.get()) {
+                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output_bytes: bytes, frame },
+                Err(fault) => format!("can not be passed on: {fault}"),
+            },
+            Some((Some(fault), _)) => fault,
+            None => "could not be checked".to_owned(),
+        };
+        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), bytes)
+    }
+
+    /// Puts the end on record. The effect, if any, is there already: a failure to
+    /// record it is told to the log and changes nothing.
+    fn record_end(&self, record: &CallRecord, rule: Option<&str>) {
+        let event = match (record.state, record.code) {
+            (CallState::Refused, code) => Event::CallRefused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
+            (state, code) => Event::CallEnded { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
+        };
+        let Self { evaluation, principal, .. } = self;
+        let written = self.audit.write(&Record { evaluation, call: record.call, function: &record.function, uid: principal.uid, event });
+        if let Err(fault) = written {
+            tracing::error!(evaluation, call = record.call, error = %fault, "the end of a host call could not be recorded");
+        }
+    }
+}
+
+/// Tells the client, when dropped, that its answer is not awaited.
+struct Awaited<'a, C: Callback> {
+    client: &'a C,
+    evaluation: &'a str,
+    call: u64,
+    reason: Option<CallCode>,
+}
+
+impl<C: Callback> Drop for Awaited<'_, C> {
+    fn drop(&mut self) {
+        if let Some(reason) = self.reason {
+            self.client.host_cancel(self.evaluation, self.call, reason);
+        }
+    }
+}
+
+const UNKNOWN: &str = "whether it had its effect is unknown";
+
+fn timed_out(function: &Function) -> String {
+    let (name, limit) = (&function.full_name, function.timeout.as_millis());
+    format!("{name}: no answer within its time-out of {limit} ms; {UNKNOWN}")
+}
+
+fn too_late(function: &Function, stop: Stop) -> Refused {
+    let name = &function.full_name;
+    match stop {
+        Stop::Cancelled => Refused::new(CallCode::Cancelled, format!("{name}: the evaluation ended before the call ran")),
+        Stop::TimedOut => Refused::new(CallCode::FunctionTimedOut, format!("{name}: its time-out passed before the call ran")),
+    }
+}
+
+fn refused(call: u64, refusal: Refused) -> End {
+    End { rule: refusal.rule, ..end(call, CallState::Refused, refusal.code, refusal.message) }
+}
+
+fn unknown(call: u64, code: CallCode, message: String) -> End {
+    end(call, CallState::Unknown, code, message)
+}
+
+fn spoilt(call: u64, code: CallCode, message: String, output_bytes: usize) -> End {
+    End { output_bytes, ..end(call, CallState::Completed, code, message) }
+}
+
+fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
+    let clean = CleanFailure::of(message, data);
+    let frame = host_failure_frame(call, &clean.as_host_failure()).unwrap_or_default();
+    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output_bytes: 0, frame }
+}
+
+/// An end in brig's own words. Its frame is small and always builds.
+fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
+    let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data: None };
+    let frame = host_failure_frame(call, &failure).unwrap_or_default();
+    End { state, code: Some(code), rule: None, output_bytes: 0, frame }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,237 @@
+//! The states of one host call before it runs.
+//!
+//! Owns the order: what a worker claimed is permitted, then valid, then recorded;
+//! each state can only be made from the one before, and only [`Recorded`] can be
+//! delivered. Never talks to a client.
+
+use crate::host::audit::{AuditSink, Event, Record};
+use crate::host::permission::{self, Permit, Question};
+use crate::host::schema::{Cost, Schema, payload};
+use crate::host::table::{Function, FunctionTable};
+use brig_protocol::client::Operation;
+use brig_protocol::codes::CallCode;
+use brig_protocol::json::{self, Counts};
+use brig_protocol::limits;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// What a worker says it wants. Nothing about it is believed.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    table: Arc<FunctionTable>,
+    function: u32,
+    input: Box<RawValue>,
+}
+
+/// A claim that policy allows.
+#[derive(Debug)]
+pub(crate) struct Permitted {
+    claimed: Claimed,
+    permit: Permit,
+    tree: Option<Value>,
+}
+
+/// A permitted call whose input fits its schema.
+#[derive(Debug)]
+pub(crate) struct Valid {
+    claimed: Claimed,
+    permit: Permit,
+    input_sha256: String,
+}
+
+/// A valid call that is on record: it may run.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    claimed: Claimed,
+}
+
+/// Why a call does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// Which refusal.
+    pub(crate) code: CallCode,
+    /// For the guest.
+    pub(crate) message: String,
+    /// Which rule said no, for the record.
+    pub(crate) rule: Option<String>,
+}
+
+impl Refused {
+    pub(super) fn new(code: CallCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), rule: None }
+    }
+}
+
+impl Claimed {
+    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>) -> Self {
+        Self { table, function, input }
+    }
+
+    pub(super) fn function(&self) -> Result<&Function, Refused> {
+        self.table.get(self.function).ok_or_else(|| {
+            let message = format!("there is no host function with index {} (this evaluation has {})", self.function, self.table.len());
+            Refused::new(CallCode::UnknownFunction, message)
+        })
+    }
+
+    pub(super) fn input_length(&self) -> usize {
+        self.input.get().len()
+    }
+
+    /// What judging this claim takes; nothing when its input is out of bounds, which
+    /// judging then says.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        let counts = payload::measure(self.input.get()).ok()?;
+        let schemas = self.function().ok()?.input.iter().chain(self.table.scopes().conditions());
+        schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
+    }
+
+    /// What judging may take when the input is too long to be measured first.
+    pub(super) fn worst_cost(&self) -> Cost {
+        let function = self.function().ok();
+        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.table.scopes().conditions());
+        schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
+    }
+
+    /// Both judgements, one after the other. Takes time: see [`Claimed::cost`].
+    pub(super) fn judged(self) -> Result<Valid, Refused> {
+        self.permitted()?.valid()
+    }
+
+    /// Asks policy. Rules that look at the input need it to be readable.
+    fn permitted(self) -> Result<Permitted, Refused> {
+        let function = self.function()?;
+        let scopes = self.table.scopes();
+        let mut tree = None;
+        if scopes.looks_at_input() {
+            let counts = self.within_bounds(function)?;
+            for condition in scopes.conditions() {
+                condition.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
+            }
+            tree = Some(self.readable(function)?);
+        }
+        let question = Question {
+            collection: &function.collection_name,
+            function: &function.name,
+            operation: Operation::Invoke,
+            input: tree.as_ref(),
+        };
+        let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
+            code: CallCode::PermissionDenied,
+            message: refusal.sentence(&function.full_name),
+            rule: Some(refusal.rule),
+        })?;
+        Ok(Permitted { claimed: self, permit, tree })
+    }
+
+    fn within_bounds(&self, function: &Function) -> Result<Counts, Refused> {
+        let text = self.input.get();
+        let limit = self.table.input_bytes();
+        if u64::try_from(text.len()).unwrap_or(u64::MAX) > limit {
+            let setting = limits::row("inputBytes").map_or("", |row| row.setting);
+            let fault = format!("has {} bytes; the limit inputBytes is {limit} (raised by {setting})", text.len());
+            return Err(invalid_input(function, &fault));
+        }
+        let counts = payload::measure(text).map_err(|fault| invalid_input(function, &fault.0))?;
+        if json::is_object(text) { Ok(counts) } else { Err(invalid_input(function, &not_an_object(text))) }
+    }
+
+    fn readable(&self, function: &Function) -> Result<Value, Refused> {
+        payload::tree(self.input.get()).map_err(|fault| invalid_input(function, &fault.0))
+    }
+}
+
+impl Permitted {
+    fn valid(self) -> Result<Valid, Refused> {
+        let Self { claimed, permit, tree } = self;
+        let function = claimed.function()?;
+        let counts = claimed.within_bounds(function)?;
+        if let Some(schema) = &function.input {
+            schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
+            let tree = match tree {
+                Some(tree) => tree,
+                None => claimed.readable(function)?,
+            };
+            if !schema.is_valid(&tree) {
+                return Err(invalid_input(function, &schema.explain(&tree, false)));
+            }
+        }
+        let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
+        Ok(Valid { claimed, permit, input_sha256 })
+    }
+}
+
+impl Valid {
+    /// Writes the record that must be there before the function runs.
+    pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
+        let function = self.claimed.function()?;
+        let event = Event::CallPermitted {
+            rule: self.permit.rule(),
+            input_sha256: &self.input_sha256,
+            input_bytes: u64::try_from(self.claimed.input_length()).unwrap_or(u64::MAX),
+            effect: function.effect,
+        };
+        sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
+            tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
+            Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
+        })?;
+        Ok(Recorded { claimed: self.claimed })
+    }
+}
+
+impl Recorded {
+    /// The input as the guest's own text.
+    pub(super) fn input(&self) -> &RawValue {
+        &self.claimed.input
+    }
+}
+
+/// Checks an output against the schema of its function: a half sentence when it does
+/// not fit. Values are not shown: an output that does not fit is not for the guest.
+pub(super) fn output_fault(schema: Option<&Schema>, text: &str) -> Option<String> {
+    let counts = match payload::measure(text) {
+        Ok(counts) => counts,
+        Err(fault) => return Some(fault.0),
+    };
+    let schema = schema?;
+    if let Err(fault) = schema.cost(counts) {
+        return Some(fault);
+    }
+    match payload::tree(text) {
+        Ok(tree) if schema.is_valid(&tree) => None,
+        Ok(tree) => Some(schema.explain(&tree, true)),
+        Err(fault) => Some(fault.0),
+    }
+}
+
+/// What checking an output takes; see [`Claimed::cost`].
+pub(super) fn output_cost(schema: Option<&Schema>, text: &str) -> Cost {
+    if text.len() > super::judges::INLINE_BYTES {
+        return schema.map_or(Cost::LONG, |schema| Cost::LONG.and(schema.worst_cost()));
+    }
+    let counted = payload::measure(text).ok();
+    counted.zip(schema).and_then(|(counts, schema)| schema.cost(counts).ok()).unwrap_or(Cost::NONE)
+}
+
+fn invalid_input(function: &Function, fault: &str) -> Refused {
+    Refused::new(CallCode::InvalidInput, format!("{}: the input {fault}", function.full_name))
+}
+
+fn not_an_object(text: &str) -> String {
+    let kind = match text.trim_start().chars().next() {
+        Some('[') => "an array",
+        Some('"') => "a string",
+        Some('t' | 'f') => "a boolean",
+        Some('n') => "null",
+        _ => "a number",
+    };
+    format!("must be one object, as in f({{name: value}}); {kind} was given")
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('?');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

@@ -1,0 +1,13 @@
+//! Host functions: the trusted side of every call a guest makes.
+//!
+//! Owns the table of one evaluation ([`table`]), the decision ([`permission`]), the
+//! schemas ([`schema`]), and the straight way of one call ([`call`]): permission,
+//! then validation, then a record, then the function. Never owns a connection: the
+//! client that offers a callback is behind [`callback::Callback`].
+
+pub(crate) mod audit;
+pub(crate) mod call;
+pub(crate) mod callback;
+pub(crate) mod permission;
+pub(crate) mod schema;
+pub(crate) mod table;

@@ -1,0 +1,118 @@
+//! Compiled schemas, kept by their text.
+//!
+//! Owns compiling off the async threads and remembering the outcome. Never holds
+//! more than its bounds; never compiles on a thread whose stack a schema could
+//! exhaust.
+
+use super::{Schema, SchemaFault};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most schemas that are kept.
+const KEPT: usize = 4_096;
+/// Most bytes of text of the schemas that are kept. What is built from a text is
+/// about a hundred times its size at most.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// Stack for compiling. Only what is used is ever touched.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+type Outcome = Result<Arc<Schema>, SchemaFault>;
+
+/// A bounded store of compiled schemas, shared by the whole process.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaCache {
+    store: Mutex<Store>,
+}
+
+#[derive(Debug, Default)]
+struct Store {
+    kept: HashMap<Box<str>, Kept>,
+    bytes: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    schema: Arc<Schema>,
+    used: u64,
+}
+
+impl SchemaCache {
+    /// The compiled schema of each text, in their order. What is not known is
+    /// compiled on a thread of its own, all texts one after the other.
+    pub(crate) async fn compiled(&self, texts: Vec<&str>) -> Vec<Outcome> {
+        let mut found: Vec<Option<Outcome>> = self.known(&texts);
+        let missing: Vec<String> =
+            texts.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(text, _)| (*text).to_owned()).collect();
+        if missing.is_empty() {
+            return found.into_iter().flatten().collect();
+        }
+        let mut fresh = compile_apart(missing).await.into_iter();
+        for (text, slot) in texts.iter().zip(&mut found).filter(|(_, slot)| slot.is_none()) {
+            let outcome = fresh.next().unwrap_or_else(could_not_compile);
+            if let Ok(schema) = &outcome {
+                self.keep(text, schema);
+            }
+            *slot = Some(outcome);
+        }
+        found.into_iter().flatten().collect()
+    }
+
+    fn known(&self, texts: &[&str]) -> Vec<Option<Outcome>> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.clock += 1;
+        let clock = store.clock;
+        let mut look = |text: &&str| {
+            let kept = store.kept.get_mut(*text)?;
+            kept.used = clock;
+            Some(Ok(Arc::clone(&kept.schema)))
+        };
+        texts.iter().map(&mut look).collect()
+    }
+
+    fn keep(&self, text: &str, schema: &Arc<Schema>) {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        if store.kept.len() >= KEPT || store.bytes + text.len() > KEPT_BYTES {
+            store.forget_half();
+        }
+        let used = store.clock;
+        if store.kept.insert(text.into(), Kept { schema: Arc::clone(schema), used }).is_none() {
+            store.bytes += text.len();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (usize, usize) {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        (store.kept.len(), store.bytes)
+    }
+}
+
+impl Store {
+    /// Drops the half that was not used for longest, so that making room is rare.
+    fn forget_half(&mut self) {
+        let mut times: Vec<u64> = self.kept.values().map(|kept| kept.used).collect();
+        times.sort_unstable();
+        let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+        self.kept.retain(|_, kept| kept.used > middle);
+        self.bytes = self.kept.keys().map(|text| text.len()).sum();
+    }
+}
+
+fn could_not_compile() -> Outcome {
+    Err(SchemaFault("could not be compiled".to_owned()))
+}
+
+/// Compiles on a thread with a stack that no schema within its bounds exhausts.
+async fn compile_apart(texts: Vec<String>) -> Vec<Outcome> {
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let work = move || {
+        let compiled = |text: &String| Schema::compile(text).map(Arc::new);
+        drop(answer.send(texts.iter().map(compiled).collect()));
+    };
+    match std::thread::Builder::new().name("brig-schema".to_owned()).stack_size(STACK_BYTES).spawn(work) {
+        // A thread that panicked drops its end: then every text "could not be compiled".
+        Ok(_detached) => answered.await.unwrap_or_default(),
+        Err(_) => Vec::new(),
+    }
+}

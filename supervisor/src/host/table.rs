@@ -1,0 +1,279 @@
+//! The functions of one evaluation, by index.
+//!
+//! Owns checking what a client declares and the table that a worker is given. A
+//! function that the operator's policy can never allow is not in the table: to the
+//! guest it is not there. One that only the request's own `permissions` deny is in
+//! it, and its call rejects with `permission_denied`: the client declared it, and the
+//! program learns what is wrong. Whatever is in the table, every call is decided again.
+
+use super::permission::{self, Origin, Question, Scope, ScopeSet};
+use super::schema::cache::SchemaCache;
+use super::schema::{Schema, SchemaFault};
+use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
+use brig_protocol::codes::RequestCode;
+use brig_protocol::escape::escaped;
+use brig_protocol::limits::{FUNCTION_TIMEOUT_MAX_MS, Limits, REGISTERED_FUNCTIONS};
+use brig_protocol::names::{self, NameFault};
+use brig_protocol::rpc::ErrorData;
+use brig_protocol::worker::CollectionTable;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
+
+/// Most examples of one function.
+const EXAMPLES: usize = 20;
+/// Longest description of a function or an example, in bytes.
+const DESCRIPTION_BYTES: usize = 16 * 1024;
+
+/// One function that may be asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    collection: usize,
+    /// Name of the collection.
+    pub(crate) collection_name: String,
+    /// Name within the collection.
+    pub(crate) name: String,
+    /// `collection.function`.
+    pub(crate) full_name: String,
+    /// Checked before the function runs.
+    pub(crate) input: Option<Arc<Schema>>,
+    /// Checked before the guest gets the output.
+    pub(crate) output: Option<Arc<Schema>>,
+    /// Longest time for one call.
+    pub(crate) timeout: Duration,
+    /// What it says it does.
+    pub(crate) effect: Effect,
+}
+
+/// All functions of one evaluation, and who may call them.
+#[derive(Debug)]
+pub(crate) struct FunctionTable {
+    collections: Vec<String>,
+    functions: Vec<Function>,
+    scopes: ScopeSet,
+    input_bytes: u64,
+    output_bytes: u64,
+}
+
+impl FunctionTable {
+    /// Checks the declarations and the permissions of one request. Schemas that are
+    /// not known yet are compiled off the async threads.
+    ///
+    /// # Errors
+    /// `invalid_function`, `invalid_schema`, `invalid_permissions` or `unsupported`,
+    /// with the place. Nothing ran.
+    pub(crate) async fn build(
+        declared: Option<&HostFunctions<'_>>,
+        permissions: Option<&Permissions<'_>>,
+        operator: ScopeSet,
+        limits: &Limits,
+        schemas: &SchemaCache,
+    ) -> Result<(Self, Vec<Warning>), ErrorData> {
+        let nothing = HostFunctions::default();
+        let declared = declared.unwrap_or(&nothing);
+        check_names(declared)?;
+        let mut warnings = Vec::new();
+        let compiled = compile(declared, permissions, schemas, &mut warnings).await?;
+        let mut table = Self {
+            collections: declared.0.iter().map(|(name, _)| name.clone()).collect(),
+            functions: Vec::new(),
+            scopes: operator.clone(),
+            input_bytes: limits.input_bytes,
+            output_bytes: limits.output_bytes,
+        };
+        let mut left_out = Vec::new();
+        for (index, (collection, functions)) in declared.0.iter().enumerate() {
+            for (name, declaration) in &functions.0 {
+                let question = Question { collection, function: name, operation: Operation::Invoke, input: None };
+                if permission::decide(&operator, &question).is_err() {
+                    left_out.push(format!("{collection}.{name}"));
+                    continue;
+                }
+                table.functions.push(function(index, collection, name, declaration, limits, &compiled, &mut warnings)?);
+            }
+        }
+        if !left_out.is_empty() {
+            let names = super::schema::phrase::names(left_out.iter().map(String::as_str));
+            warnings
+                .push(warning(WarningCode::FunctionDisabled, format!("the operator's policy lets no program of this user call {names}")));
+        }
+        if let Some(scope) = permissions.and_then(|permissions| permissions.host_function.as_ref()) {
+            let all: Vec<(&str, &str)> = pairs(declared).map(|(collection, name, _)| (collection, name)).collect();
+            table.scopes = table.scopes.and(Origin::Request, Scope::load(scope, &all, &compiled)?);
+        }
+        Ok((table, warnings))
+    }
+
+    /// The table for the worker's order: a function's index is its place in it.
+    pub(crate) fn collections(&self) -> Vec<CollectionTable<'_>> {
+        let mut tables: Vec<CollectionTable<'_>> =
+            self.collections.iter().map(|name| CollectionTable { name: Cow::Borrowed(name), functions: Vec::new() }).collect();
+        for function in &self.functions {
+            if let Some(table) = tables.get_mut(function.collection) {
+                table.functions.push(Cow::Borrowed(&function.name));
+            }
+        }
+        tables.retain(|table| !table.functions.is_empty());
+        tables
+    }
+
+    /// How many functions the worker was given; an index is below this.
+    pub(crate) const fn len(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// The function with this index.
+    pub(crate) fn get(&self, index: u32) -> Option<&Function> {
+        self.functions.get(usize::try_from(index).ok()?)
+    }
+
+    /// Who may call what.
+    pub(crate) const fn scopes(&self) -> &ScopeSet {
+        &self.scopes
+    }
+
+    /// Longest input, in bytes.
+    pub(crate) const fn input_bytes(&self) -> u64 {
+        self.input_bytes
+    }
+
+    /// Longest output, in bytes.
+    pub(crate) const fn output_bytes(&self) -> u64 {
+        self.output_bytes
+    }
+}
+
+/// Every declared function with its collection.
+fn pairs<'d, 'a>(declared: &'d HostFunctions<'a>) -> impl Iterator<Item = (&'d str, &'d str, &'d FunctionDeclaration<'a>)> {
+    declared.0.iter().flat_map(|(collection, functions)| {
+        functions.0.iter().map(move |(name, declaration)| (collection.as_str(), name.as_str(), declaration))
+    })
+}
+
+fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData> {
+    let count = pairs(declared).count();
+    if count > REGISTERED_FUNCTIONS || declared.0.len() > REGISTERED_FUNCTIONS {
+        return Err(invalid(format!("hostFunctions declares {count} functions; at most {REGISTERED_FUNCTIONS} are taken")));
+    }
+    distinct(declared.0.iter().map(|(name, _)| name.as_str()), "hostFunctions", names::check_collection)?;
+    for (collection, functions) in &declared.0 {
+        distinct(functions.0.iter().map(|(name, _)| name.as_str()), &format!("hostFunctions.{collection}"), names::check_function)?;
+    }
+    Ok(())
+}
+
+/// Names that are well formed and do not meet in the command spelling.
+fn distinct<'n>(all: impl Iterator<Item = &'n str>, place: &str, check: fn(&str) -> Result<(), NameFault>) -> Result<(), ErrorData> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for name in all {
+        check(name).map_err(|fault| invalid(format!("{place}: {:?} can not be a name: {fault}", escaped(name, 100))))?;
+        let command = names::kebab(name);
+        if let Some(other) = seen.insert(command.clone(), name) {
+            return Err(invalid(format!("{place}: {other:?} and {name:?} are both {command:?} as commands; rename one")));
+        }
+    }
+    Ok(())
+}
+
+/// Compiles every schema of a request, each text once.
+async fn compile<'d>(
+    declared: &'d HostFunctions<'_>,
+    permissions: Option<&'d Permissions<'_>>,
+    schemas: &SchemaCache,
+    warnings: &mut Vec<Warning>,
+) -> Result<HashMap<&'d str, Arc<Schema>>, ErrorData> {
+    let mut wanted: Vec<(&'d str, String, RequestCode)> = Vec::new();
+    for (collection, name, declaration) in pairs(declared) {
+        for (schema, member) in [(declaration.input_schema, "inputSchema"), (declaration.output_schema, "outputSchema")] {
+            if let Some(schema) = schema {
+                wanted.push((schema.get(), format!("hostFunctions.{collection}.{name}.{member}"), RequestCode::InvalidSchema));
+            }
+        }
+    }
+    if let Some(client::Scope::Rules(rules)) = permissions.and_then(|permissions| permissions.host_function.as_ref()) {
+        for (index, rule) in rules.rules.iter().enumerate() {
+            if let Some(when) = rule.when {
+                wanted.push((when.get(), format!("permissions.hostFunction.rules[{index}].when"), RequestCode::InvalidPermissions));
+            }
+        }
+    }
+    let mut texts: Vec<&'d str> = wanted.iter().map(|(text, _, _)| *text).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let outcomes = schemas.compiled(texts.clone()).await;
+    let by_text: HashMap<&str, Result<Arc<Schema>, SchemaFault>> = texts.into_iter().zip(outcomes).collect();
+    let mut compiled = HashMap::new();
+    for (text, place, code) in wanted {
+        let outcome = by_text.get(text).cloned().unwrap_or_else(|| Err(SchemaFault("could not be compiled".to_owned())));
+        let schema = outcome.map_err(|fault| ErrorData::new(code, format!("{place}: the schema {fault}")))?;
+        if code == RequestCode::InvalidPermissions && schema.steps_back() {
+            return Err(ErrorData::new(
+                code,
+                format!("{place}: a pattern with look-around or back-references can not decide a permission"),
+            ));
+        }
+        warnings.extend(schema.lint().iter().map(|sentence| warning(WarningCode::SuspectSchema, format!("{place}: {sentence}"))));
+        compiled.insert(text, schema);
+    }
+    Ok(compiled)
+}
+
+fn function(
+    index: usize,
+    collection: &str,
+    name: &str,
+    declaration: &FunctionDeclaration<'_>,
+    limits: &Limits,
+    compiled: &HashMap<&str, Arc<Schema>>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Function, ErrorData> {
+    let full_name = format!("{collection}.{name}");
+    check_texts(&full_name, declaration)?;
+    let asked = declaration.timeout_ms.unwrap_or(limits.function_timeout_ms);
+    if asked == 0 || asked > FUNCTION_TIMEOUT_MAX_MS {
+        return Err(invalid(format!("hostFunctions.{full_name}.timeoutMs is {asked}; it must be between 1 and {FUNCTION_TIMEOUT_MAX_MS}")));
+    }
+    if asked > limits.function_timeout_ms {
+        let held = limits.function_timeout_ms;
+        let message = format!("{full_name}: timeoutMs {asked} was cut to functionTimeoutMs {held} (raised by limits.function_timeout_ms)");
+        warnings.push(warning(WarningCode::LimitCut, message));
+    }
+    let schema = |raw: Option<&serde_json::value::RawValue>| raw.and_then(|raw| compiled.get(raw.get()).cloned());
+    Ok(Function {
+        collection: index,
+        collection_name: collection.to_owned(),
+        name: name.to_owned(),
+        full_name,
+        input: schema(declaration.input_schema),
+        output: schema(declaration.output_schema),
+        timeout: Duration::from_millis(asked.min(limits.function_timeout_ms)),
+        effect: declaration.effect.unwrap_or_default(),
+    })
+}
+
+fn check_texts(full_name: &str, declaration: &FunctionDeclaration<'_>) -> Result<(), ErrorData> {
+    let examples = declaration.examples.len();
+    if examples > EXAMPLES {
+        return Err(invalid(format!("hostFunctions.{full_name}.examples has {examples} examples; at most {EXAMPLES} are taken")));
+    }
+    let texts = declaration.description.iter().chain(declaration.examples.iter().map(|example| &example.description));
+    match texts.map(String::len).max().filter(|length| *length > DESCRIPTION_BYTES) {
+        Some(length) => {
+            Err(invalid(format!("hostFunctions.{full_name} has a description of {length} bytes; at most {DESCRIPTION_BYTES} are taken")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn invalid(message: String) -> ErrorData {
+    ErrorData::new(RequestCode::InvalidFunction, message)
+}
+
+const fn warning(code: WarningCode, message: String) -> Warning {
+    Warning { code, message, path: None }
+}

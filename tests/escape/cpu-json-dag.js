@@ -1,0 +1,5 @@
+// idea: CPU that the engine's interrupt may never see: json-dag
+// stops: supervisor's deadline, CPU timer
+// expect: code timed_out|cpu_limit|memory_limit|guest_error|result_too_large|unserializable_value
+// wall: 1500
+let o = [1]; for (let i = 0; i < 40; i++) o = [o, o]; return JSON.stringify(o).length;

@@ -1,1 +1,0 @@
-//! Acceptance tests: everything here goes through the real binaries and sockets.
