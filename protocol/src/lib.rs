@@ -43,6 +43,7 @@
 
 pub mod client;
 pub mod codes;
+pub mod control;
 pub mod escape;
 pub mod frame;
 pub mod json;
