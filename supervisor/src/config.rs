@@ -104,7 +104,7 @@ pub(crate) struct Workers {
     pub(crate) ready: usize,
     /// How many may live at the same time.
     pub(crate) most: usize,
-    /// First and last uid of the range that workers get when brigd runs as root.
+    /// First uid and number of uids for workers when brigd runs as root.
     pub(crate) uid_range: Option<(u32, u32)>,
     /// A nursery is replaced after so many workers.
     pub(crate) generation_workers: u64,
@@ -253,11 +253,6 @@ impl Config {
             if value < least {
                 return Err(fault(setting, value, &format!("it must be at least {least}")));
             }
-        }
-        if let Some((first, last)) = self.workers.uid_range
-            && (first == 0 || last < first)
-        {
-            return Err(fault("workers.uid_range", format!("[{first}, {last}]"), "it must be [first, last], without uid 0"));
         }
         Ok(())
     }

@@ -220,7 +220,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         },
     };
     match outcome {
-        Ok((ended, kept)) => send_answer(id, ended, kept.as_deref(), parties.outbox).await,
+        Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties.outbox).await,
         Err(data) => {
             parties.service.metrics.refused.count();
             parties.outbox.send_when_room(rpc::error(Some(id), &data)).await;
@@ -229,7 +229,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
 }
 
 /// The answer goes out first; what is let go wakes others.
-async fn send_answer(id: &Id, ended: Ended, kept: Option<&RawValue>, outbox: &Outbox) {
+async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, outbox: &Outbox) {
     let Ended { result, lease, ticket } = ended;
     let line = match kept {
         Some(kept) => rpc::result(id, kept),
@@ -263,7 +263,7 @@ async fn once(id: &Id, key: &str, request: Request, parties: Parties<'_>) -> Res
                 };
                 // The one that ran gave nothing because nothing ran: it is this one's turn.
                 let Some(kept) = joined else { continue };
-                parties.outbox.send_when_room(rpc::result(id, &*kept)).await;
+                parties.outbox.send_when_room(rpc::result(id, &kept)).await;
                 return Ok(None);
             }
         }

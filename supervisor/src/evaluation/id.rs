@@ -12,9 +12,9 @@ const RANDOM_BYTES: usize = 16;
 /// When the kernel gives no randomness.
 pub(crate) fn fresh(prefix: &str) -> Result<String, ErrorData> {
     let mut bytes = [0u8; RANDOM_BYTES];
-    let (given, _) = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
+    let given = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
         .map_err(|fault| ErrorData::new(RequestCode::InternalError, format!("the kernel gives no random bytes ({fault}); nothing ran")))?;
-    if given.len() < RANDOM_BYTES {
+    if given < RANDOM_BYTES {
         return Err(ErrorData::new(RequestCode::InternalError, "the kernel gave too few random bytes; nothing ran"));
     }
     Ok(format!("{prefix}{:032x}", u128::from_le_bytes(bytes)))

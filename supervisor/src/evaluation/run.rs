@@ -23,7 +23,7 @@ use crate::listener::Peer;
 use crate::pool::Lease;
 use crate::service::Service;
 use brig_protocol::client::{
-    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningCode, WarningNote, method,
+    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningNote, method,
 };
 use brig_protocol::codes::RequestCode;
 use brig_protocol::frame::Body;

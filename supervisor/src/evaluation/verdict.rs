@@ -6,7 +6,8 @@
 
 use super::stop::StopCause;
 use super::warnings::cut;
-use crate::pool::{Ended, Fate};
+use crate::lifecycle::Fate;
+use crate::pool::Ended;
 use brig_protocol::client::{ErrorCause, EvaluationError, Outcome};
 use brig_protocol::codes::EvaluationCode;
 use brig_protocol::control::exit;
@@ -26,10 +27,10 @@ const CAUSES: usize = 8;
 const DATA_BYTES: usize = 64 * 1024;
 
 /// SIGSYS: a forbidden system call.
-const SIGSYS: i32 = 31;
-const SIGKILL: i32 = 9;
-const SIGXCPU: i32 = 24;
-const SIGSEGV: i32 = 11;
+const SIGSYS: u8 = 31;
+const SIGKILL: u8 = 9;
+const SIGXCPU: u8 = 24;
+const SIGSEGV: u8 = 11;
 
 /// The first terminal cause. Later facts only add detail.
 #[derive(Debug)]
@@ -158,12 +159,12 @@ fn cpu_limit(limits: &Limits) -> EvaluationError {
 fn death(ended: &Ended, limits: &Limits) -> EvaluationError {
     let crashed = |message: String| own(EvaluationCode::WorkerCrashed, message);
     match ended.fate {
-        Fate::Exited(code) if code == i32::from(exit::HEAP_LIMIT) => {
+        Fate::Exited(exit::HEAP_LIMIT) => {
             let message = format!("the program used more than {} bytes of heap", limits.heap_bytes);
             own(EvaluationCode::MemoryLimit, message).with_limit("heapBytes", limits.heap_bytes)
         }
         Fate::Exited(code) => {
-            let meaning = u8::try_from(code).ok().and_then(exit::meaning).unwrap_or("no code of ours");
+            let meaning = exit::meaning(code).unwrap_or("no code of ours");
             crashed(format!("the worker ended in the middle of the program with exit code {code} ({meaning})"))
         }
         Fate::Signalled(SIGSYS) => crashed("the worker was killed by SIGSYS: it made a forbidden system call".to_owned()),
@@ -183,8 +184,8 @@ fn used_up(ended: &Ended, limits: &Limits) -> bool {
     ended.cpu.as_millis() * 100 >= u128::from(limits.cpu_ms) * 95
 }
 
-fn signal_name(signal: i32) -> String {
-    nix::sys::signal::Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned())
+fn signal_name(signal: u8) -> String {
+    nix::sys::signal::Signal::try_from(i32::from(signal)).map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned())
 }
 
 /// Cuts what a guest wrote into its error.
