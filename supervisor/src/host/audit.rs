@@ -12,10 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What happened at one moment of one host call.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(tag = "event")]
 pub(crate) enum Event<'a> {
     /// It may run, and is about to.
-    CallPermitted {
+    #[serde(rename = "call_permitted")]
+    Permitted {
         /// Which rules said yes.
         rule: &'a str,
         /// SHA-256 of the input's text, in hexadecimal.
@@ -26,14 +27,16 @@ pub(crate) enum Event<'a> {
         effect: Effect,
     },
     /// It did not run.
-    CallRefused {
+    #[serde(rename = "call_refused")]
+    Refused {
         /// Why.
         code: CallCode,
         /// Which rule said no, when one did.
         rule: Option<&'a str>,
     },
     /// It is over.
-    CallEnded {
+    #[serde(rename = "call_ended")]
+    Ended {
         /// What is known of its effect.
         state: CallState,
         /// Why not completed.

@@ -213,8 +213,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     /// record it is told to the log and changes nothing.
     fn record_end(&self, record: &CallRecord, rule: Option<&str>) {
         let event = match (record.state, record.code) {
-            (CallState::Refused, code) => Event::CallRefused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
-            (state, code) => Event::CallEnded { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
+            (CallState::Refused, code) => Event::Refused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
+            (state, code) => Event::Ended { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
         };
         let Self { evaluation, principal, .. } = self;
         let written = self.audit.write(&Record { evaluation, call: record.call, function: &record.function, uid: principal.uid, event });

@@ -1,1 +1,377 @@
-//! Tests.
+//! The whole way of a call, with a client that answers as it is told.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use super::*;
+use crate::host::audit::{AuditFault, LinesSink};
+use crate::host::permission::ScopeSet;
+use crate::host::schema::cache::SchemaCache;
+use brig_protocol::client::{HostFunctions, Permissions};
+use brig_protocol::frame::PREFIX_BYTES;
+use brig_protocol::limits::Limits;
+use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
+use serde_json::{Value, json};
+use std::sync::Mutex;
+
+const OWN: Principal = Principal { uid: 1000, gid: 1000 };
+
+#[derive(Debug)]
+enum Says {
+    Output(String),
+    Echo,
+    Fails(String, Value),
+    Goes,
+    Never,
+}
+
+/// Everything that happened, in order.
+#[derive(Debug, Default)]
+struct Journal(Mutex<Vec<String>>);
+
+impl Journal {
+    fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[derive(Debug)]
+struct FakeClient {
+    says: Says,
+    journal: Arc<Journal>,
+}
+
+impl Callback for FakeClient {
+    async fn host_call(&self, delivery: Delivery<'_>) -> CallAnswer {
+        self.journal.note(format!("ran {} {} {}", delivery.function, delivery.input.get(), delivery.idempotency_key));
+        assert!(!delivery.deadline.is_zero());
+        match &self.says {
+            Says::Output(text) => CallAnswer::Output(RawValue::from_string(text.clone()).unwrap()),
+            Says::Echo => CallAnswer::Output(delivery.input.to_owned()),
+            Says::Fails(message, data) => {
+                CallAnswer::Failed { message: message.clone(), data: Some(serde_json::value::to_raw_value(data).unwrap()) }
+            }
+            Says::Goes => CallAnswer::Gone,
+            Says::Never => std::future::pending().await,
+        }
+    }
+
+    fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode) {
+        self.journal.note(format!("cancel {evaluation}:{call} {reason}"));
+    }
+}
+
+#[derive(Debug)]
+struct FakeAudit {
+    full: bool,
+    journal: Arc<Journal>,
+}
+
+impl AuditSink for FakeAudit {
+    fn write(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        if self.full {
+            return Err(std::io::Error::other("no space left").into());
+        }
+        let value = serde_json::to_value(record).unwrap();
+        let word = |name: &str| value.get(name).map(|word| word.to_string().replace('"', "")).unwrap_or_default();
+        self.journal
+            .note(format!("record {} {} {} {}", word("event"), word("function"), word("state"), word("code")).trim_end().to_owned());
+        Ok(())
+    }
+}
+
+struct Scene {
+    calls: HostCalls<FakeClient, FakeAudit>,
+    journal: Arc<Journal>,
+}
+
+/// `orders.create` with a schema on both sides, `text.echo` without any, and
+/// `orders.refund`, which the request denies.
+async fn scene(says: Says) -> Scene {
+    scene_with(
+        says,
+        json!({"hostFunction": {"default": "allow", "rules": [{"mode": "deny", "patterns": ["orders.refund"]}]}}),
+        Limits::DEFAULT,
+    )
+    .await
+}
+
+async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
+    let functions = json!({
+        "orders": {
+            "create": {"inputSchema": {"type": "object", "properties": {"qty": {"type": "integer"}, "pin": {"type": "string", "format": "password", "maxLength": 4}}, "required": ["qty"]},
+                       "outputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"], "additionalProperties": false}},
+            "refund": {"inputSchema": {"required": ["amount"]}}},
+        "text": {"echo": {}}
+    })
+    .to_string();
+    let permissions = permissions.to_string();
+    let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
+    let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
+    let operator = ScopeSet::unconfigured(&OWN, 1000);
+    let (table, _) = FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, &SchemaCache::default()).await.unwrap();
+    let journal = Arc::new(Journal::default());
+    let calls = HostCalls {
+        evaluation: "ev_1".to_owned(),
+        principal: OWN,
+        table: Arc::new(table),
+        client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),
+        audit: Arc::new(FakeAudit { full: false, journal: Arc::clone(&journal) }),
+        judges: Arc::new(Judges::default()),
+        until: Instant::now() + Duration::from_secs(60),
+        cancelled: CancellationToken::new(),
+    };
+    Scene { calls, journal }
+}
+
+const CREATE: u32 = 0;
+const REFUND: u32 = 1;
+const ECHO: u32 = 2;
+
+async fn call(scene: &Scene, function: u32, input: &str) -> CallOutcome {
+    scene.calls.run(Asked { call: 1, function, input: RawValue::from_string(input.to_owned()).unwrap() }).await
+}
+
+fn output(outcome: &CallOutcome) -> String {
+    match read_from_supervisor(&outcome.frame[PREFIX_BYTES..]).unwrap() {
+        FromSupervisor::HostResult { id: 1, output } => output.get().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(outcome: &CallOutcome) -> (CallCode, String) {
+    match read_from_supervisor(&outcome.frame[PREFIX_BYTES..]).unwrap() {
+        FromSupervisor::HostFailure { id: 1, failure } => (failure.code, failure.message.into_owned()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_good_call_is_recorded_before_it_runs_and_after() {
+    let scene = scene(Says::Output("{\"id\":7}".to_owned())).await;
+    let outcome = call(&scene, CREATE, "{\"qty\":1}").await;
+    assert_eq!(output(&outcome), "{\"id\":7}");
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Completed, None));
+    assert_eq!((outcome.record.input_bytes, outcome.record.output_bytes), (9, 8));
+    assert_eq!(
+        scene.journal.all(),
+        ["record call_permitted orders.create", "ran orders.create {\"qty\":1} ev_1:1", "record call_ended orders.create completed null"]
+    );
+}
+
+#[tokio::test]
+async fn permission_is_asked_before_the_input_is_looked_at() {
+    let scene = scene(Says::Echo).await;
+    let outcome = call(&scene, REFUND, "{\"wrong\":true}").await;
+    let (code, message) = failure(&outcome);
+    assert_eq!(code, CallCode::PermissionDenied);
+    assert!(
+        message.contains("permission denied for orders.refund") && !message.contains("amount") && !message.contains("create"),
+        "{message}"
+    );
+    assert_eq!(outcome.record.state, CallState::Refused);
+    assert_eq!(scene.journal.all(), ["record call_refused orders.refund  permission_denied"]);
+}
+
+#[tokio::test]
+async fn an_input_that_does_not_fit_never_reaches_the_client() {
+    let scene = scene(Says::Echo).await;
+    for (input, part) in [
+        ("{}", "orders.create: the input does not match its schema:\n- $ must have \"qty\" (integer)"),
+        ("[1]", "must be one object"),
+        ("null", "must be one object"),
+        ("{\"qty\":1,\"qty\":2}", "comes twice"),
+        ("{\"qty\":1e999}", "out of range"),
+        ("{\"qty\":\"\\ud800\"}", "surrogate"),
+    ] {
+        let outcome = call(&scene, CREATE, input).await;
+        let (code, message) = failure(&outcome);
+        assert_eq!((code, outcome.record.state), (CallCode::InvalidInput, CallState::Refused));
+        assert!(message.contains(part), "{message}");
+    }
+    let (_, message) = failure(&call(&scene, CREATE, "{\"qty\":1,\"pin\":\"hunter2\"}").await);
+    assert!(message.contains("$.pin must have at most 4 characters") && !message.contains("hunter2"), "{message}");
+    assert!(scene.journal.all().iter().all(|line| line.starts_with("record call_refused")));
+}
+
+#[tokio::test]
+async fn a_call_that_can_not_be_recorded_does_not_run() {
+    let mut scene = scene(Says::Echo).await;
+    scene.calls.audit = Arc::new(FakeAudit { full: true, journal: Arc::clone(&scene.journal) });
+    let outcome = call(&scene, ECHO, "{}").await;
+    assert_eq!(failure(&outcome).0, CallCode::AuditUnavailable);
+    assert_eq!(outcome.record.state, CallState::Refused);
+    assert!(scene.journal.all().is_empty());
+}
+
+#[tokio::test]
+async fn payloads_pass_as_the_bytes_they_are() {
+    for input in ["{\"id\":9007199254740993,\"__proto__\":{\"x\":1}, \"spaced\" : 1.0}", "{\"s\":\"\\u0041 žluť\"}"] {
+        let scene = scene(Says::Echo).await;
+        assert_eq!(output(&call(&scene, ECHO, input).await), input);
+    }
+    let scene = scene(Says::Output("{\"id\": 9007199254740993}".to_owned())).await;
+    assert_eq!(output(&call(&scene, CREATE, "{\"qty\":1}").await), "{\"id\": 9007199254740993}");
+}
+
+#[tokio::test]
+async fn nesting_up_to_the_limit_passes_both_ways() {
+    let scene = scene(Says::Echo).await;
+    let nested = |levels: usize| format!("{}1{}", "{\"p\":".repeat(levels), "}".repeat(levels));
+    assert_eq!(output(&call(&scene, ECHO, &nested(512)).await), nested(512));
+    assert_eq!(failure(&call(&scene, ECHO, &nested(513)).await).0, CallCode::InvalidInput);
+    let scene = scene_with(Says::Output("[".repeat(513) + &"]".repeat(513)), json!({}), Limits::DEFAULT).await;
+    assert_eq!(failure(&call(&scene, ECHO, "{}").await).0, CallCode::InvalidOutput);
+}
+
+#[tokio::test]
+async fn a_large_payload_is_judged_apart_and_passes() {
+    let scene = scene(Says::Echo).await;
+    let input = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
+    assert_eq!(output(&call(&scene, ECHO, &input).await).len(), input.len());
+    let over = format!("{{\"text\":\"{}\"}}", "x".repeat(1_100_000));
+    let (code, message) = failure(&call(&scene, ECHO, &over).await);
+    assert_eq!(code, CallCode::InvalidInput);
+    assert!(message.contains("limit inputBytes is 1048576") && message.contains("limits.input_bytes"), "{message}");
+}
+
+#[tokio::test]
+async fn an_output_that_does_not_fit_is_not_shown_and_its_effect_is_told() {
+    let scene = scene(Says::Output("{\"id\":1,\"ssn\":\"078-05-1120\"}".to_owned())).await;
+    let outcome = call(&scene, CREATE, "{\"qty\":1}").await;
+    let (code, message) = failure(&outcome);
+    assert_eq!(code, CallCode::InvalidOutput);
+    assert!(message.contains("\"ssn\"") && message.contains("The function ran.") && !message.contains("078"), "{message}");
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Completed, Some(CallCode::InvalidOutput)));
+
+    let limits = Limits { output_bytes: 20, ..Limits::DEFAULT };
+    let scene = scene_with(Says::Output("\"01234567890123456789\"".to_owned()), json!({}), limits).await;
+    let outcome = call(&scene, ECHO, "{}").await;
+    let (code, message) = failure(&outcome);
+    assert_eq!((code, outcome.record.state), (CallCode::OutputTooLarge, CallState::Completed));
+    assert!(message.contains("limit outputBytes is 20"), "{message}");
+    let scene = scene_with(Says::Output("\"\\udc00\"".to_owned()), json!({}), Limits::DEFAULT).await;
+    assert_eq!(failure(&call(&scene, ECHO, "{}").await).0, CallCode::InvalidOutput);
+}
+
+#[tokio::test]
+async fn a_function_that_fails_says_so_without_its_stack() {
+    let data = json!({"name": "RateLimitError", "code": "rate_limited", "data": {"retryAfter": 2}, "stack": "at /srv/app.js:1"});
+    let scene = scene(Says::Fails("slow down\n    at q (/srv/app.js:1:1)".to_owned(), data)).await;
+    let outcome = call(&scene, ECHO, "{}").await;
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Failed, Some(CallCode::FunctionFailed)));
+    let frame = String::from_utf8(outcome.frame[PREFIX_BYTES..].to_vec()).unwrap();
+    assert!(
+        frame.contains("rate_limited") && frame.contains("retryAfter") && frame.contains("slow down") && !frame.contains("/srv"),
+        "{frame}"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_the_effect_unknown() {
+    let scene = scene(Says::Goes).await;
+    let outcome = call(&scene, ECHO, "{}").await;
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Unknown, Some(CallCode::ClientGone)));
+    assert_eq!(scene.journal.all().last().unwrap(), "record call_ended text.echo unknown client_gone");
+}
+
+#[tokio::test]
+async fn a_function_that_does_not_answer_is_cancelled_at_its_time_out() {
+    let scene = scene_with(Says::Never, json!({}), Limits { function_timeout_ms: 30, ..Limits::DEFAULT }).await;
+    let outcome = call(&scene, ECHO, "{}").await;
+    let (code, message) = failure(&outcome);
+    assert_eq!((code, outcome.record.state), (CallCode::FunctionTimedOut, CallState::Unknown));
+    assert!(message.contains("30 ms"), "{message}");
+    assert!(scene.journal.all().contains(&"cancel ev_1:1 function_timed_out".to_owned()));
+}
+
+#[tokio::test]
+async fn an_evaluation_that_ends_takes_its_calls_with_it() {
+    let scene = scene(Says::Never).await;
+    let cancelled = scene.calls.cancelled.clone();
+    let journal = Arc::clone(&scene.journal);
+    let end_once_it_runs = async {
+        while !journal.all().iter().any(|line| line.starts_with("ran ")) {
+            tokio::task::yield_now().await;
+        }
+        cancelled.cancel();
+    };
+    let (outcome, ()) = tokio::join!(call(&scene, ECHO, "{}"), end_once_it_runs);
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Unknown, Some(CallCode::Cancelled)));
+    assert!(scene.journal.all().contains(&"cancel ev_1:1 cancelled".to_owned()));
+    let late = call(&scene, ECHO, "{}").await;
+    assert_eq!((late.record.state, late.record.code), (CallState::Refused, Some(CallCode::Cancelled)));
+}
+
+#[tokio::test]
+async fn a_dropped_call_tells_the_client_that_nobody_awaits_it() {
+    let scene = scene(Says::Never).await;
+    let journal = Arc::clone(&scene.journal);
+    tokio::select! {
+        biased;
+        _ = call(&scene, ECHO, "{}") => panic!("it never answers"),
+        () = async { while !journal.all().iter().any(|line| line.starts_with("ran ")) { tokio::task::yield_now().await; } } => {}
+    }
+    assert!(scene.journal.all().contains(&"cancel ev_1:1 cancelled".to_owned()));
+}
+
+#[tokio::test]
+async fn an_index_outside_of_the_table_is_no_function() {
+    let scene = scene(Says::Echo).await;
+    for index in [3, u32::MAX] {
+        let outcome = call(&scene, index, "{}").await;
+        assert_eq!((outcome.record.state, outcome.record.code), (CallState::Refused, Some(CallCode::UnknownFunction)));
+    }
+}
+
+#[tokio::test]
+async fn a_rule_on_the_input_decides_each_call_anew() {
+    let rule = json!({"hostFunction": {"rules": [{"mode": "allow", "patterns": ["text.echo"], "when": {"properties": {"amount": {"maximum": 100}}}}]}});
+    let scene = scene_with(Says::Echo, rule, Limits::DEFAULT).await;
+    assert_eq!(output(&call(&scene, ECHO, "{\"amount\":100}").await), "{\"amount\":100}");
+    assert_eq!(failure(&call(&scene, ECHO, "{\"amount\":101}").await).0, CallCode::PermissionDenied);
+    assert_eq!(failure(&call(&scene, ECHO, "{\"amount\":1,\"amount\":101}").await).0, CallCode::InvalidInput);
+}
+
+#[test]
+fn records_are_whole_lines_even_after_a_torn_one() {
+    #[derive(Debug, Default)]
+    struct Torn {
+        bytes: Arc<Mutex<Vec<u8>>>,
+        fail_after: Option<usize>,
+    }
+    impl std::io::Write for Torn {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let take = self.fail_after.take().unwrap_or(bytes.len());
+            if take == 0 {
+                return Err(std::io::Error::other("disk full"));
+            }
+            self.bytes.lock().unwrap().extend_from_slice(&bytes[..take]);
+            if take < bytes.len() {
+                self.fail_after = Some(0);
+            }
+            Ok(take)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let out = Torn { fail_after: Some(10), ..Torn::default() };
+    let bytes = Arc::clone(&out.bytes);
+    let sink = LinesSink::new(out);
+    let record = Record {
+        evaluation: "ev_1",
+        call: 1,
+        function: "a.b",
+        uid: 7,
+        event: Event::Refused { code: CallCode::PermissionDenied, rule: None },
+    };
+    assert!(sink.write(&record).is_err());
+    assert!(sink.write(&record).is_ok());
+    let text = String::from_utf8(bytes.lock().unwrap().clone()).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["code"], &last["uid"]), (&json!("call_refused"), &json!("permission_denied"), &json!(7)));
+    assert_eq!(text.lines().count(), 2);
+}

@@ -159,7 +159,13 @@ fn strip(value: &mut Value) -> bool {
             }
             changed
         }
-        Value::Array(items) => items.iter_mut().fold(false, |changed, item| strip(item) || changed),
+        Value::Array(items) => {
+            let mut changed = false;
+            for item in items {
+                changed |= strip(item);
+            }
+            changed
+        }
         Value::String(text) if text.contains('\n') || text.starts_with("Traceback") => {
             let clean = without_stack(text).to_owned();
             let changed = clean.len() < text.trim_end().len();

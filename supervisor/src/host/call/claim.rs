@@ -167,7 +167,7 @@ impl Valid {
     /// Writes the record that must be there before the function runs.
     pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
         let function = self.claimed.function()?;
-        let event = Event::CallPermitted {
+        let event = Event::Permitted {
             rule: self.permit.rule(),
             input_sha256: &self.input_sha256,
             input_bytes: u64::try_from(self.claimed.input_length()).unwrap_or(u64::MAX),

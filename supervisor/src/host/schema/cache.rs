@@ -7,21 +7,30 @@
 use super::{Schema, SchemaFault};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
 
 /// Most schemas that are kept.
 const KEPT: usize = 4_096;
-/// Most bytes of text of the schemas that are kept. What is built from a text is
-/// about a hundred times its size at most.
-const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// Most bytes that the schemas that are kept take, by their own estimate.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
+/// Most threads that compile at once.
+const COMPILING: usize = 2;
 /// Stack for compiling. Only what is used is ever touched.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
 type Outcome = Result<Arc<Schema>, SchemaFault>;
 
 /// A bounded store of compiled schemas, shared by the whole process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SchemaCache {
     store: Mutex<Store>,
+    compiling: Semaphore,
+}
+
+impl Default for SchemaCache {
+    fn default() -> Self {
+        Self { store: Mutex::default(), compiling: Semaphore::new(COMPILING) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +56,9 @@ impl SchemaCache {
         if missing.is_empty() {
             return found.into_iter().flatten().collect();
         }
+        let turn = self.compiling.acquire().await;
         let mut fresh = compile_apart(missing).await.into_iter();
+        drop(turn);
         for (text, slot) in texts.iter().zip(&mut found).filter(|(_, slot)| slot.is_none()) {
             let outcome = fresh.next().unwrap_or_else(could_not_compile);
             if let Ok(schema) = &outcome {
@@ -72,12 +83,13 @@ impl SchemaCache {
 
     fn keep(&self, text: &str, schema: &Arc<Schema>) {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        if store.kept.len() >= KEPT || store.bytes + text.len() > KEPT_BYTES {
+        let weight = schema.weight();
+        while !store.kept.is_empty() && (store.kept.len() >= KEPT || store.bytes + weight > KEPT_BYTES) {
             store.forget_half();
         }
         let used = store.clock;
         if store.kept.insert(text.into(), Kept { schema: Arc::clone(schema), used }).is_none() {
-            store.bytes += text.len();
+            store.bytes += weight;
         }
     }
 
@@ -95,7 +107,7 @@ impl Store {
         times.sort_unstable();
         let middle = times.get(times.len() / 2).copied().unwrap_or_default();
         self.kept.retain(|_, kept| kept.used > middle);
-        self.bytes = self.kept.keys().map(|text| text.len()).sum();
+        self.bytes = self.kept.values().map(|kept| kept.schema.weight()).sum();
     }
 }
 

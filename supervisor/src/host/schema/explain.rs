@@ -242,24 +242,17 @@ impl<'s> Walk<'s> {
                 None => break,
             }
         }
-        if let Some(wanted) = schema.get("contains").filter(|_| schema.get("minContains") != Some(&Value::from(0))) {
-            if !items.iter().take(200).any(|item| self.holds(wanted, item, place)) {
-                found.push(Problem {
-                    path: place.path.clone(),
-                    what: "has no item of the kind that it must contain".to_owned(),
-                    weight: 2,
-                });
-            }
+        let wanted = schema.get("contains").filter(|_| schema.get("minContains") != Some(&Value::from(0)));
+        if wanted.is_some_and(|wanted| !items.iter().take(200).any(|item| self.holds(wanted, item, place))) {
+            found.push(Problem { path: place.path.clone(), what: "has no item of the kind that it must contain".to_owned(), weight: 2 });
         }
     }
 
     /// Keywords that say what must not be; told only when nothing else was found.
     fn refused(&mut self, schema: &'s Map<String, Value>, value: &Value, place: &Place, found: &mut Vec<Problem>) {
-        if let Some(not) = schema.get("not") {
-            if self.holds(not, value, place) {
-                let what = format!("is {} of a kind that is not allowed here", kind(value));
-                found.push(Problem { path: place.path.clone(), what, weight: 3 });
-            }
+        if schema.get("not").is_some_and(|not| self.holds(not, value, place)) {
+            let what = format!("is {} of a kind that is not allowed here", kind(value));
+            found.push(Problem { path: place.path.clone(), what, weight: 3 });
         }
         if let (Some(Value::Bool(false)), Value::Object(own)) = (schema.get("unevaluatedProperties"), value) {
             let mut allowed = std::collections::BTreeSet::new();

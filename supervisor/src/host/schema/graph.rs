@@ -18,6 +18,9 @@ pub(crate) const EXPANSION: u64 = 50_000;
 /// Longest run of subschemas that look at the same place of the value.
 pub(crate) const CHAIN: u64 = 200;
 
+/// Most patterns in one schema: each may take a mebibyte once compiled.
+pub(crate) const PATTERNS: usize = 200;
+
 /// What a schema can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -27,6 +30,8 @@ pub(crate) struct Shape {
     pub(crate) longest: Option<u64>,
     /// Subschemas when every reference is written out, recursion once.
     pub(crate) expansion: u64,
+    /// Patterns, wherever they stand.
+    pub(crate) patterns: usize,
 }
 
 /// Keywords whose value is one subschema for the same place.
@@ -60,6 +65,7 @@ pub(crate) struct Targets<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
     resources: usize,
+    patterns: usize,
     /// Every subschema that the walk has met.
     all: Vec<&'s Value>,
 }
@@ -67,13 +73,15 @@ pub(crate) struct Targets<'s> {
 impl<'s> Targets<'s> {
     /// Finds the anchors of a schema.
     pub(crate) fn of(root: &'s Value) -> Self {
-        let mut targets = Self { root, anchors: HashMap::new(), resources: 0, all: Vec::new() };
+        let mut targets = Self { root, anchors: HashMap::new(), resources: 0, patterns: 0, all: Vec::new() };
         targets.collect(root);
         targets
     }
 
     fn collect(&mut self, schema: &'s Value) {
         let Some(members) = schema.as_object() else { return };
+        self.patterns += usize::from(members.contains_key("pattern"));
+        self.patterns += members.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
         for keyword in ["$anchor", "$dynamicAnchor", "$id"] {
             let Some(name) = members.get(keyword).and_then(Value::as_str) else { continue };
             match (keyword, name.strip_prefix('#')) {
@@ -171,6 +179,10 @@ pub(crate) fn shape(root: &Value) -> Result<Shape, String> {
     if targets.resources > 0 {
         return Err("has \"$id\" inside; references are followed within one schema only: leave the inner \"$id\" out".to_owned());
     }
+    let patterns = targets.patterns;
+    if patterns > PATTERNS {
+        return Err(format!("has {patterns} patterns; at most {PATTERNS} are compiled"));
+    }
     let mut walk = Walk { targets, reach: Known::new(), chains: Known::new() };
     let reach = walk.reach(root)?;
     let seen: Vec<&Value> = walk.targets.all.clone();
@@ -178,7 +190,7 @@ pub(crate) fn shape(root: &Value) -> Result<Shape, String> {
     if chain > CHAIN {
         return Err(format!("has {chain} subschemas in a row for one place of the value; at most {CHAIN} are checked"));
     }
-    Ok(Shape { chain, longest: reach.longest, expansion: reach.expansion })
+    Ok(Shape { chain, longest: reach.longest, expansion: reach.expansion, patterns })
 }
 
 struct Walk<'s> {

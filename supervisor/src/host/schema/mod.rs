@@ -117,6 +117,11 @@ impl Schema {
         Ok(Self { text: text.into(), draft, validator, shape, backtracks, lint })
     }
 
+    /// About how many bytes this keeps in memory, within a factor of a few.
+    pub(crate) fn weight(&self) -> usize {
+        self.text.len().saturating_mul(50).saturating_add(self.shape.patterns.saturating_mul(32 * 1024)).saturating_add(4 * 1024)
+    }
+
     /// Keywords that look misspelt, each a sentence with its place.
     pub(crate) fn lint(&self) -> &[String] {
         &self.lint
