@@ -267,25 +267,11 @@ impl Configure {
         match self {
             Self { heap_bytes: 0, .. } => refuse("heap_bytes"),
             Self { stack_bytes: 0, .. } => refuse("stack_bytes"),
-            Self {
-                address_space_bytes: 0,
-                ..
-            } => refuse("address_space_bytes"),
+            Self { address_space_bytes: 0, .. } => refuse("address_space_bytes"),
             Self { cpu_ms: 0, .. } => refuse("cpu_ms"),
-            Self {
-                uid_base: 0,
-                uid_count: 0,
-                ..
-            } => Ok(self),
+            Self { uid_base: 0, uid_count: 0, .. } => Ok(self),
             Self { uid_base: 0, .. } => refuse("uid_base"),
-            Self {
-                uid_base,
-                uid_count: count @ 2..=65_000,
-                ..
-            } if uid_base
-                .checked_add(count)
-                .is_some_and(|end| end < u32::MAX) =>
-            {
+            Self { uid_base, uid_count: count @ 2..=65_000, .. } if uid_base.checked_add(count).is_some_and(|end| end < u32::MAX) => {
                 Ok(self)
             }
             _ => refuse("uid_count"),
@@ -311,14 +297,7 @@ impl Request {
                     .u32(c.uid_count)
                     .0
             }
-            Self::Spawn(s) => {
-                Writer::new(TAG_SPAWN)
-                    .u16(s.slot)
-                    .u64(s.generation)
-                    .u32(s.cpu_ms)
-                    .u8(s.kind as u8)
-                    .0
-            }
+            Self::Spawn(s) => Writer::new(TAG_SPAWN).u16(s.slot).u64(s.generation).u32(s.cpu_ms).u8(s.kind as u8).0,
         }
     }
 
@@ -342,12 +321,7 @@ impl Request {
             }
             .check()
             .map(Self::Configure),
-            TAG_SPAWN => Ok(Self::Spawn(Spawn {
-                slot: r.u16(),
-                generation: r.u64(),
-                cpu_ms: r.u32(),
-                kind: Kind::from_code(r.u8())?,
-            })),
+            TAG_SPAWN => Ok(Self::Spawn(Spawn { slot: r.u16(), generation: r.u64(), cpu_ms: r.u32(), kind: Kind::from_code(r.u8())? })),
             other => Err(FrameError::Tag(other)),
         }
     }
@@ -369,24 +343,8 @@ impl Report {
                 w.u8(ready.landlock_abi).u32(ready.pid).0
             }
             Self::Failed { layer, errno } => Writer::new(TAG_FAILED).u8(*layer as u8).u16(*errno).0,
-            Self::Spawned(s) => {
-                Writer::new(TAG_SPAWNED)
-                    .u16(s.slot)
-                    .u64(s.generation)
-                    .u32(s.pid)
-                    .0
-            }
-            Self::SpawnFailed {
-                slot,
-                generation,
-                errno,
-            } => {
-                Writer::new(TAG_SPAWN_FAILED)
-                    .u16(*slot)
-                    .u64(*generation)
-                    .u16(*errno)
-                    .0
-            }
+            Self::Spawned(s) => Writer::new(TAG_SPAWNED).u16(s.slot).u64(s.generation).u32(s.pid).0,
+            Self::SpawnFailed { slot, generation, errno } => Writer::new(TAG_SPAWN_FAILED).u16(*slot).u64(*generation).u16(*errno).0,
             Self::Exited(e) => {
                 let w = Writer::new(TAG_EXITED).u16(e.slot).u64(e.generation);
                 match e.status {
@@ -408,31 +366,16 @@ impl Report {
     pub fn decode(packet: &[u8]) -> Result<Self, FrameError> {
         let (tag, mut r) = Reader::open(packet)?;
         Ok(match tag {
-            TAG_READY => Self::Ready(Ready {
-                layers: r.layers()?,
-                landlock_abi: r.u8(),
-                pid: r.u32(),
-            }),
-            TAG_FAILED => Self::Failed {
-                layer: Layer::from_code(r.u8())?,
-                errno: r.u16(),
-            },
+            TAG_READY => Self::Ready(Ready { layers: r.layers()?, landlock_abi: r.u8(), pid: r.u32() }),
+            TAG_FAILED => Self::Failed { layer: Layer::from_code(r.u8())?, errno: r.u16() },
             TAG_SPAWNED => {
                 let (slot, generation) = (r.u16(), r.u64());
                 match r.u32() {
                     0 | 1 => return Err(FrameError::Field("pid")),
-                    pid => Self::Spawned(Spawned {
-                        slot,
-                        generation,
-                        pid,
-                    }),
+                    pid => Self::Spawned(Spawned { slot, generation, pid }),
                 }
             }
-            TAG_SPAWN_FAILED => Self::SpawnFailed {
-                slot: r.u16(),
-                generation: r.u64(),
-                errno: r.u16(),
-            },
+            TAG_SPAWN_FAILED => Self::SpawnFailed { slot: r.u16(), generation: r.u64(), errno: r.u16() },
             TAG_EXITED => Self::Exited(Exited {
                 slot: r.u16(),
                 generation: r.u64(),

@@ -65,12 +65,7 @@ fn cases_of(row: &'static Row) -> Vec<RuleCase> {
     };
     let mut cases = Vec::new();
     let mut add = |args: [u64; 6]| {
-        cases.push(RuleCase {
-            name: row.name,
-            number,
-            args,
-            allowed: row.rule.allows(&args),
-        });
+        cases.push(RuleCase { name: row.name, number, args, allowed: row.rule.allows(&args) });
     };
     for list in lists {
         let mut good = [0; 6];
@@ -115,10 +110,7 @@ fn neighbours(condition: &Condition) -> Vec<u64> {
         (_, Width::Long) => u64::MAX,
     };
     let bits = (0..64).map(|bit| 1u64 << bit);
-    values.extend(
-        bits.filter(|bit| looked_at & bit != 0)
-            .map(|bit| value ^ bit),
-    );
+    values.extend(bits.filter(|bit| looked_at & bit != 0).map(|bit| value ^ bit));
     values
 }
 
@@ -145,17 +137,11 @@ pub(crate) const SURVIVED: u8 = 42;
 pub(crate) const REFUSED: u8 = 43;
 
 const fn dies(name: &'static str, signal: i32) -> Named {
-    Named {
-        name,
-        fate: Fate::Signal(signal),
-    }
+    Named { name, fate: Fate::Signal(signal) }
 }
 
 const fn ends(name: &'static str, code: u8) -> Named {
-    Named {
-        name,
-        fate: Fate::Code(code),
-    }
+    Named { name, fate: Fate::Code(code) }
 }
 
 /// Everything that has a name; `native` does them.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! brig-attack nursery | worker              what brig-worker is, with attacks as the guest
+//! brig-attack without CALL,CALL nursery     the same on a host that refuses these calls
 //! brig-attack run [--exec] [--no-namespaces] [--uids BASE:COUNT] ATTACK
 //! ```
 //!
@@ -13,6 +14,7 @@ mod cases;
 mod native;
 mod supervisor;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use brig_protocol::control::{Configure, Origin, WaitStatus, exit};
@@ -20,6 +22,7 @@ use brig_worker::lockdown::raw::exit_now;
 use brig_worker::lockdown::table::{Machine, WORKER};
 use brig_worker::nursery::{self, Program, WorkerFacts};
 use cases::{Fate, NAMED, RuleCase, Try, named, rule_cases};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::{Value, json};
 use supervisor::{Nursery, Outcome, configuration};
 
@@ -28,11 +31,8 @@ const NUMBERS: u32 = 600;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let program = Program {
-        warm: |_: &Configure| (),
-        touch: |(), _: &WorkerFacts| (),
-        run: |(), facts: &WorkerFacts| native::perform(facts),
-    };
+    let program =
+        Program { warm: |_: &Configure| (), touch: |(), _: &WorkerFacts| (), run: |(), _, facts: &WorkerFacts| native::perform(facts) };
     match arguments.next().as_deref() {
         Some("nursery") => {
             silence();
@@ -42,6 +42,13 @@ fn main() {
             silence();
             nursery::image_main(program)
         }
+        Some("without") => match refuse(&arguments.next().unwrap_or_default()) {
+            Ok(()) if arguments.next().as_deref() == Some("nursery") => {
+                silence();
+                nursery::main(program)
+            }
+            _ => std::process::exit(exit::USAGE.into()),
+        },
         Some("run") => match run(&arguments.collect::<Vec<_>>()) {
             Ok(()) => {}
             Err(error) => {
@@ -57,6 +64,26 @@ fn main() {
 /// As in brig-worker: a panic has its own code and says nothing.
 fn silence() {
     std::panic::set_hook(Box::new(|_| exit_now(exit::PANIC)));
+}
+
+/// From here on the kernel answers EPERM to these calls, as a container or a unit would.
+fn refuse(calls: &str) -> Outcome<()> {
+    let mut rules = BTreeMap::new();
+    for call in calls.split(',') {
+        let number = match call {
+            "unshare" => libc::SYS_unshare,
+            "landlock" => libc::SYS_landlock_create_ruleset,
+            "seccomp" => libc::SYS_seccomp,
+            "timer" => libc::SYS_timer_create,
+            other => return Err(format!("no call `{other}`").into()),
+        };
+        rules.insert(number, Vec::new());
+    }
+    let machine = std::env::consts::ARCH.try_into()?;
+    let refused = SeccompAction::Errno(1);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, machine)?;
+    seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?;
+    Ok(())
 }
 
 fn run(arguments: &[String]) -> Outcome<()> {
@@ -79,7 +106,7 @@ fn run(arguments: &[String]) -> Outcome<()> {
     let (mut nursery, _) = Nursery::ready(&std::env::current_exe()?, None, config)?;
     let rules = rule_cases();
     for attempt in tries {
-        let worker = nursery.spawn(0, attempt.encode(), 200)?;
+        let worker = nursery.spawn(0, attempt.encode(), cpu_ms(attempt))?;
         drive(attempt, &worker)?;
         let exited = nursery.exited()?;
         let fate = match exited.status {
@@ -105,11 +132,20 @@ fn tries(attack: &str) -> Outcome<Vec<Try>> {
         "numbers" => numbers.map(Try::Number).collect(),
         "x32" => numbers.map(Try::X32).collect(),
         "int80" => numbers.map(Try::Int80).collect(),
-        "rules" => (0..u32::try_from(rule_cases().len())?)
-            .map(Try::Rule)
-            .collect(),
+        "rules" => (0..u32::try_from(rule_cases().len())?).map(Try::Rule).collect(),
         name => vec![named(name).ok_or_else(|| format!("no attack `{name}`"))?],
     })
+}
+
+/// The ceiling of the configuration, and little for an attack that uses all it gets.
+fn cpu_ms(attempt: Try) -> u32 {
+    match attempt {
+        Try::Named(place) => match NAMED.get(place as usize).map(|named| named.name) {
+            Some("spin" | "spin_in_calls") => 100,
+            _ => 0,
+        },
+        _ => 0,
+    }
 }
 
 /// The supervisor's part of an attack that has one.
@@ -143,10 +179,7 @@ fn expect_byte(worker: &supervisor::Worker, wanted: u8) -> Outcome<()> {
 fn stop_and_go(worker: &supervisor::Worker) -> Outcome<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Signal, pidfd_send_signal};
-    let moment = Timespec {
-        tv_sec: 0,
-        tv_nsec: 20_000_000,
-    };
+    let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
     loop {
         let mut entry = [PollFd::new(&worker.handle, PollFlags::IN)];
         if poll(&mut entry, Some(&moment))? > 0 {
@@ -164,9 +197,7 @@ fn stop_and_go(worker: &supervisor::Worker) -> Outcome<()> {
 
 fn describe(attempt: Try, rules: &[RuleCase]) -> Value {
     let by_table = |number| {
-        let row = WORKER
-            .iter()
-            .find(|row| row.number(Machine::NATIVE) == Some(number));
+        let row = WORKER.iter().find(|row| row.number(Machine::NATIVE) == Some(number));
         row.is_some_and(|row| row.rule.allows(&[0; 6]))
     };
     match attempt {

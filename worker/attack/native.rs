@@ -1,9 +1,6 @@
 //! Native code in a sealed worker: does what a guest would that took the engine over.
 //! Owns: the attempts. Never: runs anywhere but behind the worker's own lock-down.
-#![expect(
-    unsafe_code,
-    reason = "attacks are raw system calls and bad memory accesses"
-)]
+#![expect(unsafe_code, reason = "attacks are raw system calls and bad memory accesses")]
 
 use std::arch::asm;
 
@@ -16,16 +13,7 @@ use crate::cases::{NAMED, REFUSED, SURVIVED, Try, rule_cases};
 pub(crate) fn perform(facts: &WorkerFacts) -> ! {
     match Try::decode(facts.generation) {
         Some(Try::Number(number)) => {
-            let still = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            // A ppoll without a time would wait for ever.
-            let time = match i64::from(number) == libc::SYS_ppoll {
-                true => std::ptr::from_ref(&still) as u64,
-                false => 0,
-            };
-            call(number.into(), [0, 0, time, 0, 0, 0]);
+            call(number.into(), never_waiting(number, [0; 6], &NO_TIME));
         }
         Some(Try::X32(number)) => {
             call(i64::from(number | 0x4000_0000), [0; 6]);
@@ -33,7 +21,8 @@ pub(crate) fn perform(facts: &WorkerFacts) -> ! {
         Some(Try::Int80(number)) => int_80(number),
         Some(Try::Rule(place)) => {
             if let Some(case) = rule_cases().get(place as usize) {
-                call(case.number.into(), case.args);
+                let args = never_waiting(case.number, case.args, &NO_TIME);
+                call(case.number.into(), args);
             }
         }
         Some(Try::Named(place)) => match NAMED.get(place as usize) {
@@ -43,6 +32,16 @@ pub(crate) fn perform(facts: &WorkerFacts) -> ! {
         None => exit_now(1),
     }
     exit_now(SURVIVED)
+}
+
+static NO_TIME: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// A ppoll without a time would wait for ever.
+fn never_waiting(number: u32, args: [u64; 6], time: &'static libc::timespec) -> [u64; 6] {
+    match (i64::from(number) == libc::SYS_ppoll, args) {
+        (true, [a, b, _, d, e, f]) => [a, b, std::ptr::from_ref(time) as u64, d, e, f],
+        (false, args) => args,
+    }
 }
 
 fn call(number: i64, args: [u64; 6]) -> i64 {
@@ -105,7 +104,7 @@ fn by_name(name: &str, facts: &WorkerFacts) -> ! {
             exit_now(1)
         },
         "abort" => std::process::abort(),
-        "panic" => std::panic::panic_any(()),
+        "panic" => panic_here(),
         "memory_mapped" => hog_by_mapping(),
         "memory_broken" => hog_by_breaking(),
         "finish" => exit_now(brig_protocol::control::exit::FINISHED),
@@ -119,6 +118,11 @@ fn by_name(name: &str, facts: &WorkerFacts) -> ! {
         "layers" => say_layers(facts),
         _ => exit_now(1),
     }
+}
+
+#[expect(clippy::panic, reason = "what a fault of our own would do")]
+fn panic_here() -> ! {
+    panic!("on purpose")
 }
 
 /// Whatever comes back, came back.
@@ -169,10 +173,7 @@ fn hog_by_breaking() -> ! {
     let mut end = call(libc::SYS_brk, [0; 6]);
     loop {
         let wanted = end + (1 << 20);
-        end = call(
-            libc::SYS_brk,
-            [u64::from_ne_bytes(wanted.to_ne_bytes()), 0, 0, 0, 0, 0],
-        );
+        end = call(libc::SYS_brk, [u64::from_ne_bytes(wanted.to_ne_bytes()), 0, 0, 0, 0, 0]);
         if end < wanted {
             exit_now(REFUSED);
         }
@@ -233,12 +234,7 @@ fn say(bytes: &[u8]) -> ! {
 }
 
 fn say_layers(facts: &WorkerFacts) -> ! {
-    let names: Vec<&str> = facts
-        .layers
-        .iter()
-        .filter(|(layer, _)| facts.layers.has(*layer))
-        .map(|(layer, _)| layer.name())
-        .collect();
+    let names: Vec<&str> = facts.layers.iter().filter(|(layer, _)| facts.layers.has(*layer)).map(|(layer, _)| layer.name()).collect();
     say(format!("{}:{}", facts.level.name(), names.join(",")).as_bytes())
 }
 
@@ -254,11 +250,7 @@ fn echo() -> ! {
 /// Half a second in `poll`, which a stop and a continue must not end.
 fn wait() -> ! {
     write(b"w");
-    let mut entry = libc::pollfd {
-        fd: 3,
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let mut entry = libc::pollfd { fd: 3, events: libc::POLLIN, revents: 0 };
     // SAFETY: one live entry.
     let woken = unsafe { libc::poll(&raw mut entry, 1, 500) };
     exit_now(if woken == 0 { SURVIVED } else { 1 })

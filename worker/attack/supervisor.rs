@@ -9,13 +9,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use brig_protocol::control::{
-    Configure, Exited, FRAME_MAX, Kind, Level, Origin, Ready, Report, Request, Spawn,
-};
+use brig_protocol::control::{Configure, Exited, FRAME_MAX, Kind, Level, Origin, Ready, Report, Request, Spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+    SocketType, recvmsg, sendmsg, socketpair,
 };
 
 /// Long enough for any machine, short enough to see that something hangs.
@@ -60,43 +58,34 @@ pub(crate) struct Nursery {
 }
 
 impl Nursery {
-    /// Starts `program nursery`, with the link as its standard input, an empty environment,
-    /// and as another user where one is named.
+    /// Starts `program nursery`, as another user where one is named.
     ///
     /// # Errors
     /// When the program does not start.
     pub(crate) fn start(program: &Path, user: Option<u32>) -> Outcome<Self> {
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        Self::start_as(program, &["nursery"], user)
+    }
+
+    /// Starts `program arguments`, with the link as its standard input and an empty
+    /// environment.
+    ///
+    /// # Errors
+    /// When the program does not start.
+    pub(crate) fn start_as(program: &Path, arguments: &[&str], user: Option<u32>) -> Outcome<Self> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let mut command = Command::new(program);
-        command
-            .arg("nursery")
-            .env_clear()
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.args(arguments).env_clear().stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         if let Some(user) = user {
             command.uid(user).gid(user);
         }
-        Ok(Self {
-            process: command.spawn()?,
-            link: Some(ours),
-        })
+        Ok(Self { process: command.spawn()?, link: Some(ours) })
     }
 
     /// Starts one, configures it, and waits until it is ready.
     ///
     /// # Errors
     /// When it says anything else than that.
-    pub(crate) fn ready(
-        program: &Path,
-        user: Option<u32>,
-        config: Configure,
-    ) -> Outcome<(Self, Ready)> {
+    pub(crate) fn ready(program: &Path, user: Option<u32>, config: Configure) -> Outcome<(Self, Ready)> {
         let mut nursery = Self::start(program, user)?;
         nursery.send(&Request::Configure(config).encode(), &[])?;
         match nursery.report()? {
@@ -116,12 +105,7 @@ impl Nursery {
         if !descriptors.is_empty() && !along.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err("too many descriptors".into());
         }
-        sendmsg(
-            link,
-            &[IoSlice::new(bytes)],
-            &mut along,
-            SendFlags::NOSIGNAL,
-        )?;
+        sendmsg(link, &[IoSlice::new(bytes)], &mut along, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
@@ -159,22 +143,13 @@ impl Nursery {
     /// # Errors
     /// When anything but a worker comes.
     pub(crate) fn spawn(&mut self, slot: u16, generation: u64, cpu_ms: u32) -> Outcome<Worker> {
-        let spawn = Spawn {
-            slot,
-            generation,
-            cpu_ms,
-            kind: Kind::Once,
-        };
+        let spawn = Spawn { slot, generation, cpu_ms, kind: Kind::Once };
         self.send(&Request::Spawn(spawn).encode(), &[])?;
         match self.report()? {
             Some((Report::Spawned(spawned), descriptors)) => {
                 let same = (spawned.slot, spawned.generation) == (slot, generation);
                 match <[OwnedFd; 2]>::try_from(descriptors) {
-                    Ok([handle, socket]) if same => Ok(Worker {
-                        handle,
-                        socket,
-                        pid: spawned.pid,
-                    }),
+                    Ok([handle, socket]) if same => Ok(Worker { handle, socket, pid: spawned.pid }),
                     other => Err(format!("{spawned:?} with {other:?}").into()),
                 }
             }

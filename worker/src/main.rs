@@ -1,7 +1,11 @@
 //! brig-worker: the nursery and the workers it forks.
 
 use brig_protocol::control::exit;
-use brig_worker::{lockdown::raw, nursery};
+use brig_worker::{
+    guest::{self, Guest},
+    lockdown::raw,
+    nursery,
+};
 
 fn main() {
     // A panic must not unwind into an end that looks planned, and must not write anywhere:
@@ -20,10 +24,16 @@ fn main() {
     }
 }
 
-fn program() -> nursery::Program<()> {
+/// The guest half's entry points, as the nursery calls them.
+fn program() -> nursery::Program<Guest> {
     nursery::Program {
-        warm: |_| (),
-        touch: |(), _| (),
-        run: |(), _| raw::exit_now(exit::FINISHED),
+        warm: |config| guest::warm(config.stack_bytes),
+        touch: |guest, facts| guest::touch(guest, &facts.seed),
+        run: |guest, socket, facts| guest::run(&guest, socket, active_layers(facts)),
     }
+}
+
+fn active_layers(facts: &nursery::WorkerFacts) -> Vec<String> {
+    let active = facts.layers.iter().filter(|(layer, _)| facts.layers.has(*layer));
+    active.map(|(layer, _)| layer.name().to_owned()).collect()
 }

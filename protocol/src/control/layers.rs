@@ -169,12 +169,7 @@ impl Layers {
     /// Nothing is set up yet.
     #[must_use]
     pub fn none() -> Self {
-        Self(
-            [LayerState::Missing {
-                cause: Cause::NotTried,
-                errno: 0,
-            }; LAYERS],
-        )
+        Self([LayerState::Missing { cause: Cause::NotTried, errno: 0 }; LAYERS])
     }
 
     /// One layer's state.
@@ -182,13 +177,7 @@ impl Layers {
     pub fn get(&self, layer: Layer) -> LayerState {
         self.iter()
             .find(|(candidate, _)| *candidate == layer)
-            .map_or(
-                LayerState::Missing {
-                    cause: Cause::NotTried,
-                    errno: 0,
-                },
-                |(_, state)| state,
-            )
+            .map_or(LayerState::Missing { cause: Cause::NotTried, errno: 0 }, |(_, state)| state)
     }
 
     /// Records one layer's state.
@@ -224,19 +213,18 @@ impl Layers {
     /// # Errors
     /// The missing required layer.
     pub fn level(&self) -> Result<Level, Layer> {
-        if let Some((layer, _)) = self
-            .iter()
-            .find(|(layer, state)| layer.is_required() && *state != LayerState::Active)
-        {
+        if let Some((layer, _)) = self.iter().find(|(layer, state)| layer.is_required() && *state != LayerState::Active) {
             return Err(layer);
         }
-        let namespaces = self
-            .iter()
-            .all(|(layer, state)| !layer.is_namespace() || state == LayerState::Active);
+        // Root can have the others where user namespaces are refused; its workers have no
+        // capabilities either way.
+        let but_user =
+            self.iter().all(|(layer, state)| !layer.is_namespace() || layer == Layer::UserNamespace || state == LayerState::Active);
         let landlock = self.has(Layer::Landlock);
-        Ok(if namespaces && landlock && self.has(Layer::Mdwe) {
+        let every = but_user && landlock && self.has(Layer::Mdwe);
+        Ok(if every && self.has(Layer::UserNamespace) {
             Level::Full
-        } else if namespaces || landlock {
+        } else if but_user || landlock {
             Level::Strong
         } else {
             Level::Minimal
@@ -250,10 +238,9 @@ impl Layers {
         match self.level() {
             Err(layer) => Some(layer),
             Ok(level) if level >= wanted => None,
-            Ok(_) if wanted == Level::Full => self
-                .iter()
-                .find(|(layer, state)| *layer != Layer::OwnUid && *state != LayerState::Active)
-                .map(|(layer, _)| layer),
+            Ok(_) if wanted == Level::Full => {
+                self.iter().find(|(layer, state)| *layer != Layer::OwnUid && *state != LayerState::Active).map(|(layer, _)| layer)
+            }
             Ok(_) => Some(Layer::Landlock),
         }
     }

@@ -1,8 +1,6 @@
 //! Fields to bytes and back, for the frames of the control link only.
 
-use super::{
-    Cause, FRAME_MAX, FrameError, Layer, LayerState, Layers, VERSION, WaitStatus, size_of_frame,
-};
+use super::{Cause, FRAME_MAX, FrameError, Layer, LayerState, Layers, VERSION, WaitStatus, size_of_frame};
 
 pub(super) struct Writer(pub(super) Vec<u8>);
 
@@ -95,10 +93,7 @@ impl<'a> Reader<'a> {
             let state = match (self.flag("layers")?, self.u8(), self.u16()) {
                 (true, 0, 0) => LayerState::Active,
                 (true, ..) => return Err(FrameError::Field("layers")),
-                (false, cause, errno) => LayerState::Missing {
-                    cause: Cause::from_code(cause)?,
-                    errno,
-                },
+                (false, cause, errno) => LayerState::Missing { cause: Cause::from_code(cause)?, errno },
             };
             layers.set(*layer, state);
         }

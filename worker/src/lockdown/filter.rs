@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    sock_filter,
 };
 
 use super::table::{Compare, Condition, IMAGE, Machine, NURSERY, Row, Rule, WORKER, Width};
@@ -37,11 +37,7 @@ pub fn base(machine: Machine) -> Result<BpfProgram, BackendError> {
 /// # Errors
 /// [`BackendError`] when the table can not be compiled.
 pub fn base_for_images(machine: Machine) -> Result<BpfProgram, BackendError> {
-    compile(
-        WORKER.iter().chain(NURSERY).chain(IMAGE),
-        machine,
-        Keep::Numbers,
-    )
+    compile(WORKER.iter().chain(NURSERY).chain(IMAGE), machine, Keep::Numbers)
 }
 
 /// The rest of N0's life once the nursery runs in its namespaces: it waits.
@@ -49,10 +45,7 @@ pub fn base_for_images(machine: Machine) -> Result<BpfProgram, BackendError> {
 /// # Errors
 /// [`BackendError`] when the table can not be compiled.
 pub fn waiter(machine: Machine) -> Result<BpfProgram, BackendError> {
-    let rows = WORKER
-        .iter()
-        .chain(NURSERY)
-        .filter(|row| matches!(row.name, "wait4" | "exit_group" | "restart_syscall"));
+    let rows = WORKER.iter().chain(NURSERY).filter(|row| matches!(row.name, "wait4" | "exit_group" | "restart_syscall"));
     compile(rows, machine, Keep::Numbers)
 }
 
@@ -73,12 +66,7 @@ pub(super) fn small_of<'a>(rows: impl Iterator<Item = &'a Row>, machine: Machine
     let op = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let kill = op(RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS);
     let numbers: Vec<u32> = rows.filter_map(|row| row.number(machine)).collect();
-    let mut program = vec![
-        op(LOAD_WORD, 0, 0, 4),
-        op(JUMP_IF_EQUAL, 1, 0, audit_machine(machine)),
-        kill.clone(),
-        op(LOAD_WORD, 0, 0, 0),
-    ];
+    let mut program = vec![op(LOAD_WORD, 0, 0, 4), op(JUMP_IF_EQUAL, 1, 0, audit_machine(machine)), kill.clone(), op(LOAD_WORD, 0, 0, 0)];
     for (place, number) in numbers.iter().enumerate() {
         let to_allow = u8::try_from(numbers.len() - place).unwrap_or(u8::MAX);
         program.push(op(JUMP_IF_EQUAL, to_allow, 0, *number));
@@ -102,11 +90,7 @@ pub(super) enum Keep {
     Numbers,
 }
 
-pub(super) fn compile<'a>(
-    rows: impl Iterator<Item = &'a Row>,
-    machine: Machine,
-    keep: Keep,
-) -> Result<BpfProgram, BackendError> {
+pub(super) fn compile<'a>(rows: impl Iterator<Item = &'a Row>, machine: Machine, keep: Keep) -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for row in rows {
         let Some(number) = row.number(machine) else {
@@ -122,28 +106,15 @@ pub(super) fn compile<'a>(
         Machine::X86_64 => TargetArch::x86_64,
         Machine::Aarch64 => TargetArch::aarch64,
     };
-    SeccompFilter::new(
-        rules,
-        SeccompAction::KillProcess,
-        SeccompAction::Allow,
-        machine,
-    )?
-    .try_into()
+    SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, machine)?.try_into()
 }
 
 fn chain(rule: &Rule) -> Result<Vec<SeccompRule>, BackendError> {
     match rule {
         Rule::Any => Ok(Vec::new()),
-        Rule::AnyOf(lists) => lists
-            .iter()
-            .map(|list| {
-                SeccompRule::new(
-                    list.iter()
-                        .map(condition)
-                        .collect::<Result<Vec<_>, BackendError>>()?,
-                )
-            })
-            .collect(),
+        Rule::AnyOf(lists) => {
+            lists.iter().map(|list| SeccompRule::new(list.iter().map(condition).collect::<Result<Vec<_>, BackendError>>()?)).collect()
+        }
     }
 }
 

@@ -23,11 +23,7 @@ pub(crate) fn take_ids(id: u32) -> Result<(), Errno> {
 /// `EPERM` when they are not.
 pub(super) fn verify_ids(id: u32) -> Result<(), Errno> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
-    if (user.as_raw(), group.as_raw()) == (id, id) {
-        Ok(())
-    } else {
-        Err(Errno::PERM)
-    }
+    if (user.as_raw(), group.as_raw()) == (id, id) { Ok(()) } else { Err(Errno::PERM) }
 }
 
 /// Gives up every capability, and reads back that none is left.
@@ -47,16 +43,8 @@ pub(crate) fn keep_only_id_capabilities() -> Result<(), Errno> {
 }
 
 fn keep(wanted: CapabilitySet) -> Result<(), Errno> {
-    let sets = CapabilitySets {
-        effective: wanted,
-        permitted: wanted,
-        inheritable: CapabilitySet::empty(),
-    };
+    let sets = CapabilitySets { effective: wanted, permitted: wanted, inheritable: CapabilitySet::empty() };
     rustix::thread::set_capabilities(None, sets)?;
     let left = rustix::thread::capabilities(None)?;
-    if left.effective == wanted && left.permitted == wanted && left.inheritable.is_empty() {
-        Ok(())
-    } else {
-        Err(Errno::PERM)
-    }
+    if left.effective == wanted && left.permitted == wanted && left.inheritable.is_empty() { Ok(()) } else { Err(Errno::PERM) }
 }

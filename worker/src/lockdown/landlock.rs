@@ -1,16 +1,13 @@
 //! Landlock, as a domain that allows nothing. Never: a rule that opens something.
 
-use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus,
-    Scope,
-};
+use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::io::Errno;
 
 use super::raw;
 
 /// The newest version whose access rights are named here; the crate leaves out what the
 /// kernel does not know.
-const NEWEST: ABI = ABI::V7;
+const NEWEST: ABI = ABI::V10;
 
 /// Denies every file, TCP, and signals and abstract sockets out of the domain: as much of it
 /// as this kernel knows.

@@ -20,18 +20,10 @@ const DESCRIPTORS: u64 = 4;
 /// # Errors
 /// The kernel's refusal.
 pub(super) fn arm_cpu_timer(cpu_ms: u32) -> Result<(), Errno> {
-    let event = SigEvent::new(SigevNotify::SigevSignal {
-        signal: Signal::SIGKILL,
-        si_value: 0,
-    });
+    let event = SigEvent::new(SigevNotify::SigevSignal { signal: Signal::SIGKILL, si_value: 0 });
     let mut timer = Timer::new(ClockId::CLOCK_PROCESS_CPUTIME_ID, event).map_err(of_nix)?;
     let budget = Duration::from_millis(u64::from(cpu_ms.max(1)));
-    timer
-        .set(
-            Expiration::OneShot(budget.into()),
-            TimerSetTimeFlags::empty(),
-        )
-        .map_err(of_nix)?;
+    timer.set(Expiration::OneShot(budget.into()), TimerSetTimeFlags::empty()).map_err(of_nix)?;
     // Dropping it would disarm it.
     std::mem::forget(timer);
     Ok(())
@@ -57,14 +49,20 @@ pub(super) fn set(limits: Limits) -> Result<(), Errno> {
         (Resource::AS, limits.address_space_bytes),
     ];
     for (resource, ceiling) in ceilings {
-        // A hard limit above us may be lower already and can not be raised: keep it.
-        let (_, hard) = resource.get().map_err(|error| of_io(&error))?;
-        let ceiling = ceiling.min(hard);
-        resource
-            .set(ceiling, ceiling)
-            .map_err(|error| of_io(&error))?;
+        lower(resource, ceiling)?;
     }
     Ok(())
+}
+
+/// One call where it can be: only a hard limit that is lower already, and that we may not
+/// raise, takes a look; it stays then.
+fn lower(resource: Resource, ceiling: u64) -> Result<(), Errno> {
+    if resource.set(ceiling, ceiling).is_ok() {
+        return Ok(());
+    }
+    let (_, hard) = resource.get().map_err(|error| of_io(&error))?;
+    let ceiling = ceiling.min(hard);
+    resource.set(ceiling, ceiling).map_err(|error| of_io(&error))
 }
 
 fn of_io(error: &std::io::Error) -> Errno {

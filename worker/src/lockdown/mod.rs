@@ -39,10 +39,7 @@ pub struct Breach {
 
 impl Breach {
     pub(crate) fn of(layer: Layer, errno: Errno) -> Self {
-        Self {
-            layer,
-            errno: number(errno),
-        }
+        Self { layer, errno: number(errno) }
     }
 }
 
@@ -156,11 +153,7 @@ pub fn confine(socket: Socket, plan: &Plan) -> Result<Confined, Breach> {
     no_new_privs(&mut ledger)?;
     landlock_deny_all(&mut ledger)?;
     time_zone();
-    Ok(Confined {
-        socket,
-        ledger,
-        limits: plan.limits,
-    })
+    Ok(Confined { socket, ledger, limits: plan.limits })
 }
 
 impl Confined {
@@ -170,19 +163,11 @@ impl Confined {
     /// # Errors
     /// The first layer that does not hold.
     pub fn limit(self) -> Result<Limited, Breach> {
-        let Self {
-            socket,
-            mut ledger,
-            limits,
-        } = self;
+        let Self { socket, mut ledger, limits } = self;
         let seed = randomness()?;
         cpu_timer(&mut ledger, limits)?;
         rlimits(&mut ledger, limits)?;
-        Ok(Limited {
-            socket,
-            ledger,
-            seed,
-        })
+        Ok(Limited { socket, ledger, seed })
     }
 }
 
@@ -212,15 +197,10 @@ impl Limited {
     /// # Errors
     /// The filter was not loaded; the process must end.
     pub fn seal(self, program: &BpfProgram) -> Result<Sealed, Breach> {
-        let Self {
-            socket, mut ledger, ..
-        } = self;
+        let Self { socket, mut ledger, .. } = self;
         load_filter(program)?;
         ledger.layers.activate(Layer::Seccomp);
-        Ok(Sealed {
-            socket,
-            layers: ledger.layers,
-        })
+        Ok(Sealed { socket, layers: ledger.layers })
     }
 }
 
@@ -232,9 +212,7 @@ pub fn load_filter(program: &BpfProgram) -> Result<(), Breach> {
     seccompiler::apply_filter(program).map_err(|error| Breach {
         layer: Layer::Seccomp,
         errno: match error {
-            seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => {
-                Errno::from_io_error(&error).map_or(0, number)
-            }
+            seccompiler::Error::Seccomp(error) | seccompiler::Error::Prctl(error) => Errno::from_io_error(&error).map_or(0, number),
             _ => 0,
         },
     })
@@ -264,11 +242,7 @@ fn no_capabilities(ledger: &mut Ledger) -> Result<(), Breach> {
 fn parent_death(ledger: &mut Ledger, plan: &Plan) -> Result<(), Breach> {
     ledger.attempt(Layer::ParentDeath, || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        if rustix::process::getppid() == plan.parent {
-            Ok(())
-        } else {
-            Err(Errno::SRCH)
-        }
+        if rustix::process::getppid() == plan.parent { Ok(()) } else { Err(Errno::SRCH) }
     })
 }
 
@@ -355,17 +329,10 @@ struct Ledger {
 
 impl Ledger {
     fn new(plan: &Plan) -> Self {
-        Self {
-            layers: plan.inherited,
-            promise: plan.promise,
-        }
+        Self { layers: plan.inherited, promise: plan.promise }
     }
 
-    fn attempt(
-        &mut self,
-        layer: Layer,
-        step: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Breach> {
+    fn attempt(&mut self, layer: Layer, step: impl FnOnce() -> Result<(), Errno>) -> Result<(), Breach> {
         if let Promise::Keep(found) = self.promise
             && !layer.is_required()
             && !found.has(layer)

@@ -1,9 +1,6 @@
 //! The few calls of the lock-down that no safe crate wraps. Owns: unsafe of this directory.
 //! Never: a decision; each function is one call and its error.
-#![expect(
-    unsafe_code,
-    reason = "raw system calls and the C library's time zone state"
-)]
+#![expect(unsafe_code, reason = "raw system calls and the C library's time zone state")]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
@@ -14,11 +11,7 @@ fn last_errno() -> Errno {
 }
 
 fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
-    if result < 0 {
-        Err(last_errno())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(last_errno()) } else { Ok(result) }
 }
 
 /// Ends the process at once: no destructors, no handlers, one system call.
@@ -79,14 +72,7 @@ pub fn deny_write_execute() -> Result<(), Errno> {
 pub fn landlock_abi() -> Result<u8, Errno> {
     const VERSION: libc::c_long = 1;
     // SAFETY: a null attribute of size 0 is how the version is asked for.
-    let version = check(unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<libc::c_void>(),
-            0usize,
-            VERSION,
-        )
-    })?;
+    let version = check(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) })?;
     Ok(u8::try_from(version).unwrap_or(u8::MAX))
 }
 

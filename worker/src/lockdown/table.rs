@@ -70,9 +70,7 @@ impl Rule {
     pub fn allows(&self, args: &[u64; 6]) -> bool {
         match self {
             Self::Any => true,
-            Self::AnyOf(lists) => lists
-                .iter()
-                .any(|list| list.iter().all(|condition| condition.holds(args))),
+            Self::AnyOf(lists) => lists.iter().any(|list| list.iter().all(|condition| condition.holds(args))),
         }
     }
 }
@@ -88,11 +86,7 @@ pub enum Machine {
 
 impl Machine {
     /// The one this was compiled for.
-    pub const NATIVE: Self = if cfg!(target_arch = "x86_64") {
-        Self::X86_64
-    } else {
-        Self::Aarch64
-    };
+    pub const NATIVE: Self = if cfg!(target_arch = "x86_64") { Self::X86_64 } else { Self::Aarch64 };
 }
 
 /// One call.
@@ -124,37 +118,15 @@ impl Row {
 }
 
 const fn int(arg: u8, compare: Compare) -> Condition {
-    Condition {
-        arg,
-        width: Width::Int,
-        compare,
-    }
+    Condition { arg, width: Width::Int, compare }
 }
 
 const fn long(arg: u8, compare: Compare) -> Condition {
-    Condition {
-        arg,
-        width: Width::Long,
-        compare,
-    }
+    Condition { arg, width: Width::Long, compare }
 }
 
-const fn row(
-    name: &'static str,
-    x86_64: u32,
-    aarch64: u32,
-    rule: Rule,
-    why: &'static str,
-    test: &'static str,
-) -> Row {
-    Row {
-        name,
-        x86_64: Some(x86_64),
-        aarch64: Some(aarch64),
-        rule,
-        why,
-        test,
-    }
+const fn row(name: &'static str, x86_64: u32, aarch64: u32, rule: Rule, why: &'static str, test: &'static str) -> Row {
+    Row { name, x86_64: Some(x86_64), aarch64: Some(aarch64), rule, why, test }
 }
 
 const PROT_READ_WRITE: u64 = 0x1 | 0x2;
@@ -186,14 +158,7 @@ pub const WORKER: &[Row] = &[
         "receives the evaluation and the answers to host calls",
         "a_sealed_worker_reads_and_writes_only_descriptor_3",
     ),
-    row(
-        "write",
-        1,
-        64,
-        ON_THE_SOCKET,
-        "sends host calls, output and the outcome",
-        "a_sealed_worker_reads_and_writes_only_descriptor_3",
-    ),
+    row("write", 1, 64, ON_THE_SOCKET, "sends host calls, output and the outcome", "a_sealed_worker_reads_and_writes_only_descriptor_3"),
     row(
         "mmap",
         9,
@@ -210,22 +175,8 @@ pub const WORKER: &[Row] = &[
         "the allocator's heaps; never executable",
         "memory_is_mapped_private_and_never_executable",
     ),
-    row(
-        "munmap",
-        11,
-        215,
-        Rule::Any,
-        "gives large allocations back",
-        "a_sealed_worker_uses_and_frees_memory",
-    ),
-    row(
-        "brk",
-        12,
-        214,
-        Rule::Any,
-        "small allocations",
-        "a_sealed_worker_uses_and_frees_memory",
-    ),
+    row("munmap", 11, 215, Rule::Any, "gives large allocations back", "a_sealed_worker_uses_and_frees_memory"),
+    row("brk", 12, 214, Rule::Any, "small allocations", "a_sealed_worker_uses_and_frees_memory"),
     row(
         "mremap",
         25,
@@ -238,10 +189,7 @@ pub const WORKER: &[Row] = &[
         "madvise",
         28,
         233,
-        Rule::AnyOf(&[
-            &[int(2, Compare::Is(MADV_DONTNEED))],
-            &[int(2, Compare::Is(MADV_FREE))],
-        ]),
+        Rule::AnyOf(&[&[int(2, Compare::Is(MADV_DONTNEED))], &[int(2, Compare::Is(MADV_FREE))]]),
         "gives pages back without unmapping them",
         "a_sealed_worker_uses_and_frees_memory",
     ),
@@ -261,14 +209,7 @@ pub const WORKER: &[Row] = &[
         "the clock where the vDSO can not answer, and the CPU time; never another process's",
         "a_sealed_worker_reads_clocks",
     ),
-    row(
-        "gettimeofday",
-        96,
-        169,
-        Rule::Any,
-        "the engine's clock where the vDSO can not answer",
-        "a_sealed_worker_reads_clocks",
-    ),
+    row("gettimeofday", 96, 169, Rule::Any, "the engine's clock where the vDSO can not answer", "a_sealed_worker_reads_clocks"),
     Row {
         name: "poll",
         x86_64: Some(7),
@@ -277,14 +218,7 @@ pub const WORKER: &[Row] = &[
         why: "waits for the socket or a timer; one entry, so never a survey of descriptors",
         test: "a_sealed_worker_waits_and_survives_being_stopped",
     },
-    row(
-        "ppoll",
-        271,
-        73,
-        ONE_ENTRY,
-        "poll where there is none, and with nanoseconds",
-        "a_sealed_worker_waits_and_survives_being_stopped",
-    ),
+    row("ppoll", 271, 73, ONE_ENTRY, "poll where there is none, and with nanoseconds", "a_sealed_worker_waits_and_survives_being_stopped"),
     row(
         "restart_syscall",
         219,
@@ -301,14 +235,7 @@ pub const WORKER: &[Row] = &[
         "returns from a signal that was delivered just before the last handler was removed",
         "every_number_of_the_table_is_let_through_and_no_other",
     ),
-    row(
-        "exit_group",
-        231,
-        94,
-        Rule::Any,
-        "every end that is not a kill",
-        "each_end_has_its_documented_code",
-    ),
+    row("exit_group", 231, 94, Rule::Any, "every end that is not a kill", "each_end_has_its_documented_code"),
 ];
 
 /// What glibc's `fork` passes to `clone`: nothing shared, no namespace, no thread.
@@ -318,54 +245,12 @@ const FORKS: &str = "a_forking_nursery_makes_workers";
 /// A forking nursery, and its children up to their own filter. None of these is in
 /// [`WORKER`]: the small filter takes them all away.
 pub const NURSERY: &[Row] = &[
-    row(
-        "recvmsg",
-        47,
-        212,
-        Rule::Any,
-        "requests of the supervisor",
-        FORKS,
-    ),
-    row(
-        "sendmsg",
-        46,
-        211,
-        Rule::Any,
-        "reports, with descriptors",
-        FORKS,
-    ),
-    row(
-        "socketpair",
-        53,
-        199,
-        Rule::AnyOf(&[&[int(0, Compare::Is(AF_UNIX))]]),
-        "a worker's socket",
-        FORKS,
-    ),
-    row(
-        "clone",
-        56,
-        220,
-        Rule::AnyOf(&[&[long(0, Compare::Is(FORK_FLAGS))]]),
-        "fork, and nothing else that clone can do",
-        FORKS,
-    ),
-    row(
-        "wait4",
-        61,
-        260,
-        Rule::Any,
-        "reaps, with the use of resources",
-        FORKS,
-    ),
-    row(
-        "pidfd_open",
-        434,
-        434,
-        Rule::Any,
-        "the supervisor's handle of a worker",
-        FORKS,
-    ),
+    row("recvmsg", 47, 212, Rule::Any, "requests of the supervisor", FORKS),
+    row("sendmsg", 46, 211, Rule::Any, "reports, with descriptors", FORKS),
+    row("socketpair", 53, 199, Rule::AnyOf(&[&[int(0, Compare::Is(AF_UNIX))]]), "a worker's socket", FORKS),
+    row("clone", 56, 220, Rule::AnyOf(&[&[long(0, Compare::Is(FORK_FLAGS))]]), "fork, and nothing else that clone can do", FORKS),
+    row("wait4", 61, 260, Rule::Any, "reaps, with the use of resources", FORKS),
+    row("pidfd_open", 434, 434, Rule::Any, "the supervisor's handle of a worker", FORKS),
     row(
         "kill",
         62,
@@ -374,170 +259,30 @@ pub const NURSERY: &[Row] = &[
         "ends a child for which there is no pidfd; it is not reaped yet, so its id is its own",
         "a_worker_without_a_handle_is_killed",
     ),
-    row(
-        "close",
-        3,
-        57,
-        Rule::Any,
-        "descriptors that were passed on",
-        FORKS,
-    ),
-    row(
-        "close_range",
-        436,
-        436,
-        Rule::Any,
-        "the child: only 3 stays",
-        FORKS,
-    ),
-    row(
-        "dup3",
-        292,
-        24,
-        Rule::Any,
-        "the child: its socket becomes 3",
-        FORKS,
-    ),
-    row(
-        "fcntl",
-        72,
-        25,
-        Rule::Any,
-        "checks of descriptors in debug builds",
-        FORKS,
-    ),
-    row(
-        "prctl",
-        157,
-        167,
-        Rule::Any,
-        "the child: parent death, dumpable, MDWE",
-        FORKS,
-    ),
-    row(
-        "getppid",
-        110,
-        173,
-        Rule::Any,
-        "the child: is the parent still there",
-        FORKS,
-    ),
+    row("close", 3, 57, Rule::Any, "descriptors that were passed on", FORKS),
+    row("close_range", 436, 436, Rule::Any, "the child: only 3 stays", FORKS),
+    row("dup3", 292, 24, Rule::Any, "the child: its socket becomes 3", FORKS),
+    row("fcntl", 72, 25, Rule::Any, "checks of descriptors in debug builds", FORKS),
+    row("prctl", 157, 167, Rule::Any, "the child: parent death, dumpable, MDWE", FORKS),
+    row("getppid", 110, 173, Rule::Any, "the child: is the parent still there", FORKS),
     row("getpid", 39, 172, Rule::Any, "the C library's fork", FORKS),
     row("gettid", 186, 178, Rule::Any, "the C library's fork", FORKS),
-    row(
-        "set_robust_list",
-        273,
-        99,
-        Rule::Any,
-        "the C library's fork",
-        FORKS,
-    ),
+    row("set_robust_list", 273, 99, Rule::Any, "the C library's fork", FORKS),
     row("rseq", 334, 293, Rule::Any, "the C library's fork", FORKS),
-    row(
-        "rt_sigaction",
-        13,
-        134,
-        Rule::Any,
-        "the child: default signals",
-        FORKS,
-    ),
-    row(
-        "rt_sigprocmask",
-        14,
-        135,
-        Rule::Any,
-        "fork; the child: no blocked signal",
-        FORKS,
-    ),
-    row(
-        "setgroups",
-        116,
-        159,
-        Rule::Any,
-        "the child: its own user",
-        FORKS,
-    ),
-    row(
-        "setresgid",
-        119,
-        149,
-        Rule::Any,
-        "the child: its own user",
-        FORKS,
-    ),
-    row(
-        "setresuid",
-        117,
-        147,
-        Rule::Any,
-        "the child: its own user",
-        FORKS,
-    ),
-    row(
-        "capget",
-        125,
-        90,
-        Rule::Any,
-        "the child: reads back that it has none",
-        FORKS,
-    ),
-    row(
-        "capset",
-        126,
-        91,
-        Rule::Any,
-        "the child: no capabilities",
-        FORKS,
-    ),
-    row(
-        "landlock_create_ruleset",
-        444,
-        444,
-        Rule::Any,
-        "the child: Landlock",
-        FORKS,
-    ),
-    row(
-        "landlock_restrict_self",
-        446,
-        446,
-        Rule::Any,
-        "the child: Landlock",
-        FORKS,
-    ),
-    row(
-        "timer_create",
-        222,
-        107,
-        Rule::Any,
-        "the child: CPU timer",
-        FORKS,
-    ),
-    row(
-        "timer_settime",
-        223,
-        110,
-        Rule::Any,
-        "the child: CPU timer",
-        FORKS,
-    ),
+    row("rt_sigaction", 13, 134, Rule::Any, "the child: default signals", FORKS),
+    row("rt_sigprocmask", 14, 135, Rule::Any, "fork; the child: no blocked signal", FORKS),
+    row("setgroups", 116, 159, Rule::Any, "the child: its own user", FORKS),
+    row("setresgid", 119, 149, Rule::Any, "the child: its own user", FORKS),
+    row("setresuid", 117, 147, Rule::Any, "the child: its own user", FORKS),
+    row("capget", 125, 90, Rule::Any, "the child: reads back that it has none", FORKS),
+    row("capset", 126, 91, Rule::Any, "the child: no capabilities", FORKS),
+    row("landlock_create_ruleset", 444, 444, Rule::Any, "the child: Landlock", FORKS),
+    row("landlock_restrict_self", 446, 446, Rule::Any, "the child: Landlock", FORKS),
+    row("timer_create", 222, 107, Rule::Any, "the child: CPU timer", FORKS),
+    row("timer_settime", 223, 110, Rule::Any, "the child: CPU timer", FORKS),
     row("prlimit64", 302, 261, Rule::Any, "the child: limits", FORKS),
-    row(
-        "getrandom",
-        318,
-        278,
-        Rule::Any,
-        "the child: its own randomness",
-        FORKS,
-    ),
-    row(
-        "seccomp",
-        317,
-        277,
-        Rule::Any,
-        "the child: its own, last filter",
-        FORKS,
-    ),
+    row("getrandom", 318, 278, Rule::Any, "the child: its own randomness", FORKS),
+    row("seccomp", 317, 277, Rule::Any, "the child: its own, last filter", FORKS),
 ];
 
 const EXECS: &str = "an_execing_nursery_makes_workers";
@@ -546,87 +291,17 @@ const EXECS: &str = "an_execing_nursery_makes_workers";
 /// at start. It runs our own code only, and it loads the whole table by itself.
 pub const IMAGE: &[Row] = &[
     row("execveat", 322, 281, Rule::Any, "the image", EXECS),
-    row(
-        "pipe2",
-        293,
-        59,
-        Rule::Any,
-        "hands the facts to the image",
-        EXECS,
-    ),
-    Row {
-        name: "arch_prctl",
-        x86_64: Some(158),
-        aarch64: None,
-        rule: Rule::Any,
-        why: "thread-local storage",
-        test: EXECS,
-    },
-    row(
-        "set_tid_address",
-        218,
-        96,
-        Rule::Any,
-        "start of the C library",
-        EXECS,
-    ),
-    row(
-        "readlinkat",
-        267,
-        78,
-        Rule::Any,
-        "start of the C library: its origin",
-        EXECS,
-    ),
-    Row {
-        name: "readlink",
-        x86_64: Some(89),
-        aarch64: None,
-        rule: Rule::Any,
-        why: "start of the C library: its origin",
-        test: EXECS,
-    },
-    row(
-        "openat",
-        257,
-        56,
-        Rule::Any,
-        "the main thread's stack, from /proc if any",
-        EXECS,
-    ),
+    row("pipe2", 293, 59, Rule::Any, "hands the facts to the image", EXECS),
+    Row { name: "arch_prctl", x86_64: Some(158), aarch64: None, rule: Rule::Any, why: "thread-local storage", test: EXECS },
+    row("set_tid_address", 218, 96, Rule::Any, "start of the C library", EXECS),
+    row("readlinkat", 267, 78, Rule::Any, "start of the C library: its origin", EXECS),
+    Row { name: "readlink", x86_64: Some(89), aarch64: None, rule: Rule::Any, why: "start of the C library: its origin", test: EXECS },
+    row("openat", 257, 56, Rule::Any, "the main thread's stack, from /proc if any", EXECS),
     row("fstat", 5, 80, Rule::Any, "reads that file", EXECS),
     row("newfstatat", 262, 79, Rule::Any, "reads that file", EXECS),
-    row(
-        "sched_getaffinity",
-        204,
-        123,
-        Rule::Any,
-        "start of the Rust library",
-        EXECS,
-    ),
-    row(
-        "sigaltstack",
-        131,
-        132,
-        Rule::Any,
-        "start of the Rust library",
-        EXECS,
-    ),
-    row(
-        "getuid",
-        102,
-        174,
-        Rule::Any,
-        "reads back that the ids were taken",
-        EXECS,
-    ),
-    row(
-        "getgid",
-        104,
-        176,
-        Rule::Any,
-        "reads back that the ids were taken",
-        EXECS,
-    ),
+    row("sched_getaffinity", 204, 123, Rule::Any, "start of the Rust library", EXECS),
+    row("sigaltstack", 131, 132, Rule::Any, "start of the Rust library", EXECS),
+    row("getuid", 102, 174, Rule::Any, "reads back that the ids were taken", EXECS),
+    row("getgid", 104, 176, Rule::Any, "reads back that the ids were taken", EXECS),
     row("uname", 63, 160, Rule::Any, "start of the C library", EXECS),
 ];

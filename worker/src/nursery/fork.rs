@@ -59,14 +59,7 @@ pub(super) fn exec_image(image: BorrowedFd<'_>, name: &CStr, role: &CStr) -> Err
     let environment: [*const libc::c_char; 1] = [std::ptr::null()];
     // SAFETY: all pointers are valid for the call, both lists end in null.
     unsafe {
-        libc::syscall(
-            libc::SYS_execveat,
-            image.as_raw_fd(),
-            c"".as_ptr(),
-            arguments.as_ptr(),
-            environment.as_ptr(),
-            libc::AT_EMPTY_PATH,
-        );
+        libc::syscall(libc::SYS_execveat, image.as_raw_fd(), c"".as_ptr(), arguments.as_ptr(), environment.as_ptr(), libc::AT_EMPTY_PATH);
     }
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -116,11 +109,7 @@ pub(super) fn own_path() -> Option<&'static CStr> {
     // points at lives as long as the process.
     unsafe {
         let path = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
-        if path.is_null() {
-            None
-        } else {
-            Some(CStr::from_ptr(path))
-        }
+        if path.is_null() { None } else { Some(CStr::from_ptr(path)) }
     }
 }
 
@@ -181,23 +170,23 @@ pub(super) fn notice_children() -> Result<(), Errno> {
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGCHLD);
     blocked.thread_block().map_err(of_nix)?;
-    let action = SigAction::new(
-        SigHandler::Handler(noticed),
-        SaFlags::empty(),
-        SigSet::empty(),
-    );
+    let action = SigAction::new(SigHandler::Handler(noticed), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler does nothing, so it is safe at any time.
     unsafe { sigaction(Signal::SIGCHLD, &action) }.map_err(of_nix)?;
     Ok(())
 }
 
-/// Undoes [`notice_children`], in a child.
+/// What a worker starts with: nothing blocked, no handler. The Rust library's own handlers
+/// for SIGSEGV and SIGBUS go as well: behind the filter they would turn every crash into a
+/// forbidden call. SIGPIPE stays ignored, so that a closed socket is an error.
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(super) fn forget_children() -> Result<(), Errno> {
+pub(super) fn default_signals() -> Result<(), Errno> {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    // SAFETY: the default action has no handler.
-    unsafe { sigaction(Signal::SIGCHLD, &action) }.map_err(of_nix)?;
+    for signal in [Signal::SIGCHLD, Signal::SIGSEGV, Signal::SIGBUS] {
+        // SAFETY: the default action has no handler.
+        unsafe { sigaction(signal, &action) }.map_err(of_nix)?;
+    }
     SigSet::empty().thread_set_mask().map_err(of_nix)
 }

@@ -23,14 +23,7 @@ pub(super) struct Handover {
 impl Handover {
     /// The bytes: four frames, each behind its length. Less than a pipe holds.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let ready = |layers, pid| {
-            Report::Ready(Ready {
-                layers,
-                landlock_abi: 0,
-                pid,
-            })
-            .encode()
-        };
+        let ready = |layers, pid| Report::Ready(Ready { layers, landlock_abi: 0, pid }).encode();
         let mut bytes = Vec::new();
         for frame in [
             Request::Configure(self.config).encode(),
@@ -60,19 +53,9 @@ impl Handover {
         let (first, second) = (request(next()?)?, request(next()?)?);
         let (third, fourth) = (Report::decode(next()?)?, Report::decode(next()?)?);
         match (first, second, third, fourth) {
-            (
-                Request::Configure(config),
-                Request::Spawn(spawn),
-                Report::Ready(inherited),
-                Report::Ready(found),
-            ) if bytes.is_empty() => Ok(Self {
-                config,
-                spawn,
-                inherited: inherited.layers,
-                found: found.layers,
-                own_id: inherited.pid,
-                parent: found.pid,
-            }),
+            (Request::Configure(config), Request::Spawn(spawn), Report::Ready(inherited), Report::Ready(found)) if bytes.is_empty() => {
+                Ok(Self { config, spawn, inherited: inherited.layers, found: found.layers, own_id: inherited.pid, parent: found.pid })
+            }
             _ => Err(cut),
         }
     }
@@ -101,12 +84,7 @@ mod tests {
                 uid_base: 5,
                 uid_count: 6,
             },
-            spawn: Spawn {
-                slot: 7,
-                generation: 8,
-                cpu_ms: 9,
-                kind: Kind::Vm,
-            },
+            spawn: Spawn { slot: 7, generation: 8, cpu_ms: 9, kind: Kind::Vm },
             inherited: Layers::none(),
             found,
             own_id: 10,

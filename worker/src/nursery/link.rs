@@ -8,10 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use brig_protocol::control::{FRAME_MAX, Report, Request};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg};
 
 use super::End;
 
@@ -59,9 +56,7 @@ impl Link {
                 Ok(received) => break received,
             }
         };
-        let cut = received
-            .flags
-            .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
+        let cut = received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
         if cut || strays.drain().next().is_some() {
             return Err(End::Protocol);
         }
@@ -99,11 +94,7 @@ pub(super) fn hung_up(fd: BorrowedFd<'_>) -> bool {
     let mut entry = [PollFd::new(fd, PollFlags::empty())];
     match nix::poll::poll(&mut entry, PollTimeout::ZERO) {
         Ok(0) => false,
-        Ok(_) => entry.iter().any(|entry| {
-            entry
-                .revents()
-                .is_some_and(|seen| seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR))
-        }),
+        Ok(_) => entry.iter().any(|entry| entry.revents().is_some_and(|seen| seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR))),
         Err(_) => true,
     }
 }

@@ -27,9 +27,7 @@ mod worker;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use brig_protocol::control::{
-    Configure, Kind, Layers, Level, Origin, Ready, Report, Request, exit,
-};
+use brig_protocol::control::{Configure, Kind, Layers, Level, Origin, Ready, Report, Request, exit};
 use rustix::process::Signal;
 
 use crate::lockdown::{self, Breach, SEED_BYTES, filter, raw, table::Machine};
@@ -67,8 +65,9 @@ pub struct Program<W> {
     /// In the worker, with all limits set, before the last filter: re-seeds, and runs a
     /// throw-away program so that page faults are over before an evaluation arrives.
     pub touch: fn(&mut W, &WorkerFacts),
-    /// In the sealed worker: serves descriptor 3, then ends the process.
-    pub run: fn(W, &WorkerFacts) -> !,
+    /// In the sealed worker: serves the socket (descriptor 3), then ends the process. The
+    /// socket must not be dropped: `close` is a call that kills.
+    pub run: fn(W, OwnedFd, &WorkerFacts) -> !,
 }
 
 impl<W> Clone for Program<W> {
@@ -126,10 +125,7 @@ struct Nursery<W> {
 }
 
 enum Source<W> {
-    Copies {
-        realm: Option<W>,
-        small: seccompiler::BpfProgram,
-    },
+    Copies { realm: Option<W>, small: seccompiler::BpfProgram },
     Images(OwnedFd),
 }
 
@@ -192,11 +188,7 @@ fn start(link: &Link) -> Result<Started, End> {
         Origin::Exec => Some(image::open()?),
     };
     let entered = namespaces::enter(&config, link)?;
-    Ok(Started {
-        config,
-        entered,
-        image,
-    })
+    Ok(Started { config, entered, image })
 }
 
 /// The signal first, then the look: a supervisor that died in between sent none.
@@ -210,18 +202,11 @@ fn bind_to_supervisor(link: &Link) -> Result<(), End> {
 
 /// The nursery itself: harden, rehearse, warm, filter, say that it is ready.
 fn prepare<W>(link: Link, program: Program<W>, started: Started) -> Result<Nursery<W>, End> {
-    let Started {
-        config,
-        entered,
-        image,
-    } = started;
-    let prepared = harden(&entered).and_then(|()| {
+    let Started { config, entered, image } = started;
+    let prepared = harden(&link, &entered).and_then(|()| {
         let found = rehearsal::find_out(&config, &entered)?;
         match found.layers.missing_for(config.required) {
-            Some(layer) => Err(End::Breach(Breach {
-                layer,
-                errno: found.errno_of(layer),
-            })),
+            Some(layer) => Err(End::Breach(Breach { layer, errno: found.errno_of(layer) })),
             None => Ok(found),
         }
     });
@@ -233,46 +218,27 @@ fn prepare<W>(link: Link, program: Program<W>, started: Started) -> Result<Nurse
         }
     };
     let source = match image {
-        None => Source::Copies {
-            realm: Some((program.warm)(&config)),
-            small: filter::small(Machine::NATIVE),
-        },
+        None => Source::Copies { realm: Some((program.warm)(&config)), small: filter::small(Machine::NATIVE) },
         Some(image) => Source::Images(image),
     };
     if let Err(breach) = filter_nursery(config.origin) {
         confess(&link, breach.into());
         return Err(breach.into());
     }
-    let ready = Ready {
-        layers: found.layers,
-        landlock_abi: found.landlock_abi,
-        pid: entered.host_pid,
-    };
+    let ready = Ready { layers: found.layers, landlock_abi: found.landlock_abi, pid: entered.host_pid };
     link.send(&Report::Ready(ready), &[])?;
-    Ok(Nursery {
-        link,
-        config,
-        program,
-        inherited: entered.layers,
-        found: found.layers,
-        ids: entered.ids,
-        source,
-    })
+    Ok(Nursery { link, config, program, inherited: entered.layers, found: found.layers, ids: entered.ids, source })
 }
 
 /// What the nursery itself gives up; its workers give up more.
-fn harden(entered: &namespaces::Entered) -> Result<(), End> {
+fn harden(link: &Link, entered: &namespaces::Entered) -> Result<(), End> {
     use brig_protocol::control::Layer;
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     let breach = |layer| move |errno| End::Breach(Breach::of(layer, errno));
-    entered
-        .ids
-        .settle()
-        .map_err(breach(Layer::NoCapabilities))?;
+    entered.ids.settle().map_err(breach(Layer::NoCapabilities))?;
     // Changing ids cleared it.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(breach(Layer::ParentDeath))?;
-    if !entered.parent_lives() {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(breach(Layer::ParentDeath))?;
+    if !entered.parent_lives(link) {
         return Err(End::ParentGone);
     }
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(breach(Layer::NotDumpable))?;
@@ -291,8 +257,5 @@ fn filter_nursery(origin: Origin) -> Result<(), Breach> {
 
 /// The table does not compile: a fault of the build, found by its tests.
 fn uncompiled() -> Breach {
-    Breach {
-        layer: brig_protocol::control::Layer::Seccomp,
-        errno: 0,
-    }
+    Breach { layer: brig_protocol::control::Layer::Seccomp, errno: 0 }
 }

@@ -4,9 +4,7 @@
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
-use brig_protocol::control::{
-    Cause, Configure, FRAME_MAX, LayerState, Layers, Level, Origin, Report, Request, exit,
-};
+use brig_protocol::control::{Cause, Configure, FRAME_MAX, LayerState, Layers, Level, Origin, Report, Request, exit};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use serde_json::{Map, Value, json};
 
@@ -45,13 +43,7 @@ fn configuration() -> Configure {
 }
 
 fn report() -> Option<Report> {
-    let (ours, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .ok()?;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).ok()?;
     match fork::fork().ok()? {
         Side::Child => as_nursery(&theirs),
         Side::Parent(_) => drop(theirs),
@@ -74,7 +66,7 @@ fn as_nursery(link: &OwnedFd) -> ! {
     nursery_main(Program {
         warm: |_: &Configure| (),
         touch: |(), _: &WorkerFacts| (),
-        run: |(), _: &WorkerFacts| raw::exit_now(exit::FINISHED),
+        run: |(), _, _: &WorkerFacts| raw::exit_now(exit::FINISHED),
     })
 }
 

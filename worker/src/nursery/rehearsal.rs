@@ -4,9 +4,7 @@
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 
-use brig_protocol::control::{
-    Configure, FRAME_MAX, Layer, LayerState, Layers, Origin, Ready, Report, exit,
-};
+use brig_protocol::control::{Configure, FRAME_MAX, Layer, LayerState, Layers, Origin, Ready, Report, exit};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::getpid;
 
@@ -41,20 +39,10 @@ impl Found {
 /// it died without a word.
 pub(super) fn find_out(config: &Configure, entered: &Entered) -> Result<Found, End> {
     let silent = |errno| End::Breach(Breach::of(Layer::Seccomp, errno));
-    let (ours, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(silent)?;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(silent)?;
     let plan = Plan {
         parent: Some(getpid()),
-        own_id: entered
-            .ids
-            .of(0)
-            .map_err(silent)?
-            .map(lockdown::OwnId::Take),
+        own_id: entered.ids.of(0).map_err(silent)?.map(lockdown::OwnId::Take),
         limits: Limits::of(config, 0),
         inherited: entered.layers,
         promise: Promise::FindOut,
@@ -74,10 +62,7 @@ pub(super) fn find_out(config: &Configure, entered: &Entered) -> Result<Found, E
     }
     let packet = read.ok().and_then(|length| bytes.get(..length));
     match packet.map(Report::decode) {
-        Some(Ok(Report::Ready(ready))) => Ok(Found {
-            layers: ready.layers,
-            landlock_abi: ready.landlock_abi,
-        }),
+        Some(Ok(Report::Ready(ready))) => Ok(Found { layers: ready.layers, landlock_abi: ready.landlock_abi }),
         Some(Ok(Report::Failed { layer, errno })) => Err(End::Breach(Breach { layer, errno })),
         _ => Err(silent(rustix::io::Errno::IO)),
     }
@@ -93,11 +78,7 @@ fn perform(socket: OwnedFd, plan: &Plan, origin: Origin) -> ! {
         raw::exit_now(exit::LOCKDOWN_FAILED);
     };
     let report = match rehearse(socket, plan, origin) {
-        Ok(layers) => Report::Ready(Ready {
-            layers,
-            landlock_abi,
-            pid: 0,
-        }),
+        Ok(layers) => Report::Ready(Ready { layers, landlock_abi, pid: 0 }),
         Err(Breach { layer, errno }) => Report::Failed { layer, errno },
     };
     let told = fork::write_3(&report.encode());
@@ -110,7 +91,7 @@ fn perform(socket: OwnedFd, plan: &Plan, origin: Origin) -> ! {
 /// All filters as in a worker: what the nursery's own would refuse of the lock-down is
 /// found out here, not by the first worker.
 fn rehearse(socket: OwnedFd, plan: &Plan, origin: Origin) -> Result<Layers, Breach> {
-    fork::forget_children().map_err(|errno| Breach::of(Layer::ParentDeath, errno))?;
+    fork::default_signals().map_err(|errno| Breach::of(Layer::ParentDeath, errno))?;
     super::filter_nursery(origin)?;
     let last = match origin {
         Origin::Fork => filter::small(Machine::NATIVE),

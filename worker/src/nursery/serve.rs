@@ -46,9 +46,7 @@ impl<W> Nursery<W> {
     fn turn(&mut self, living: &mut Vec<Living>) -> Result<(), End> {
         let mut entry = [PollFd::new(self.link.socket(), PollFlags::POLLIN)];
         let asked = match nix::poll::ppoll(&mut entry, None, Some(SigSet::empty())) {
-            Ok(_) => entry
-                .iter()
-                .any(|entry| entry.revents().is_some_and(|seen| !seen.is_empty())),
+            Ok(_) => entry.iter().any(|entry| entry.revents().is_some_and(|seen| !seen.is_empty())),
             Err(nix::errno::Errno::EINTR) => false,
             Err(_) => return Err(End::Protocol),
         };
@@ -75,41 +73,16 @@ impl<W> Nursery<W> {
     }
 
     fn spawn(&mut self, spawn: Spawn, living: &mut Vec<Living>) -> Result<(), End> {
-        let Spawn {
-            slot, generation, ..
-        } = spawn;
-        let born = if living.iter().any(|worker| worker.slot == slot) {
-            Err(Errno::BUSY)
-        } else {
-            self.bear(spawn)
-        };
+        let Spawn { slot, generation, .. } = spawn;
+        let born = if living.iter().any(|worker| worker.slot == slot) { Err(Errno::BUSY) } else { self.bear(spawn) };
         match born {
-            Ok(Born {
-                pid,
-                handle,
-                socket,
-            }) => {
-                living.push(Living {
-                    pid,
-                    slot,
-                    generation,
-                });
-                let spawned = Spawned {
-                    slot,
-                    generation,
-                    pid: pid.as_raw_nonzero().get().unsigned_abs(),
-                };
+            Ok(Born { pid, handle, socket }) => {
+                living.push(Living { pid, slot, generation });
+                let spawned = Spawned { slot, generation, pid: pid.as_raw_nonzero().get().unsigned_abs() };
                 let along = [handle.as_fd(), socket.as_fd()];
                 self.link.send(&Report::Spawned(spawned), &along)
             }
-            Err(errno) => self.link.send(
-                &Report::SpawnFailed {
-                    slot,
-                    generation,
-                    errno: number(errno),
-                },
-                &[],
-            ),
+            Err(errno) => self.link.send(&Report::SpawnFailed { slot, generation, errno: number(errno) }, &[]),
         }
     }
 
@@ -123,22 +96,13 @@ impl<W> Nursery<W> {
             own_id: self.ids.of(spawn.slot)?,
             parent: getpid(),
         };
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let pid = match fork::fork()? {
             Side::Parent(pid) => pid,
             Side::Child => self.be_born(&birth, theirs),
         };
         match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(handle) => Ok(Born {
-                pid,
-                handle,
-                socket: ours,
-            }),
+            Ok(handle) => Ok(Born { pid, handle, socket: ours }),
             Err(errno) => {
                 // Not reaped yet, so the id is still the child's.
                 kill_process(pid, Signal::KILL).and(Err(errno))

@@ -34,10 +34,7 @@ impl SlotIds {
     /// The range of a configuration, for a process that may use it.
     pub(super) fn real(config: &Configure) -> Self {
         match (rustix::process::geteuid().is_root(), config.uid_count) {
-            (true, 1..) => Self::Real {
-                base: config.uid_base,
-                count: config.uid_count,
-            },
+            (true, 1..) => Self::Real { base: config.uid_base, count: config.uid_count },
             _ => Self::None,
         }
     }
@@ -86,10 +83,7 @@ impl SlotIds {
 /// No program that is ever run from here gets a capability back. Possible only for who may;
 /// for the others `no_new_privs` says the same.
 fn forget_bounding_set() -> Result<(), Errno> {
-    if !capabilities(None)?
-        .effective
-        .contains(CapabilitySet::SETPCAP)
-    {
+    if !capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         return Ok(());
     }
     for capability in CapabilitySet::all().iter() {
@@ -108,10 +102,7 @@ mod tests {
 
     #[test]
     fn slots_have_different_ids_and_none_has_the_nurserys() {
-        let ids = SlotIds::Real {
-            base: 100,
-            count: 4,
-        };
+        let ids = SlotIds::Real { base: 100, count: 4 };
         assert_eq!(ids.of(0), Ok(Some(101)));
         assert_eq!(ids.of(2), Ok(Some(103)));
         assert_eq!(ids.of(3), Err(Errno::INVAL));

@@ -12,9 +12,7 @@ use seccompiler::BpfProgram;
 use super::fork;
 use super::handover::Handover;
 use super::{Program, WorkerFacts};
-use crate::lockdown::{
-    self, Breach, Confined, Limits, OwnId, Plan, Promise, confine, filter, raw, table::Machine,
-};
+use crate::lockdown::{self, Breach, Confined, Limits, OwnId, Plan, Promise, confine, filter, raw, table::Machine};
 
 /// What the nursery decided about one worker.
 #[derive(Debug, Clone, Copy)]
@@ -40,17 +38,9 @@ impl Birth {
 }
 
 /// A copy's life, right after the fork.
-pub(super) fn live_as_copy<W>(
-    birth: &Birth,
-    socket: OwnedFd,
-    realm: W,
-    small: &BpfProgram,
-    program: Program<W>,
-) -> ! {
+pub(super) fn live_as_copy<W>(birth: &Birth, socket: OwnedFd, realm: W, small: &BpfProgram, program: Program<W>) -> ! {
     let plan = birth.plan(birth.own_id.map(OwnId::Take));
-    let ready = fork::forget_children()
-        .map_err(|errno| breach_of_start(errno))
-        .and_then(|()| confine(ManuallyDrop::new(socket), &plan));
+    let ready = fork::default_signals().map_err(breach_of_start).and_then(|()| confine(ManuallyDrop::new(socket), &plan));
     match ready {
         Ok(confined) => live(birth, confined, realm, small, program),
         Err(breach) => fail(breach),
@@ -60,18 +50,14 @@ pub(super) fn live_as_copy<W>(
 /// A copy on its way to a fresh image: own id first, then the four descriptors that the
 /// image starts with, then `execveat`.
 pub(super) fn become_image(birth: &Birth, socket: &OwnedFd, image: &OwnedFd) -> ! {
-    let handed = hand_over(birth, socket);
-    match handed {
-        Ok(()) => {
-            fork::exec_image(image.as_fd(), c"brig-worker", c"worker");
-        }
-        Err(_) => {}
+    if hand_over(birth, socket).is_ok() {
+        fork::exec_image(image.as_fd(), c"brig-worker", c"worker");
     }
     raw::exit_now(exit::LOCKDOWN_FAILED)
 }
 
 fn hand_over(birth: &Birth, socket: &OwnedFd) -> Result<(), Errno> {
-    fork::forget_children()?;
+    fork::default_signals()?;
     if let Some(id) = birth.own_id {
         lockdown::take_ids(id)?;
     }
@@ -129,8 +115,9 @@ pub fn image_main<W>(program: Program<W>) -> ! {
         parent,
     };
     let plan = birth.plan(birth.own_id.map(OwnId::Taken));
-    let ready = filter::whole(Machine::NATIVE)
-        .map_err(|_| super::uncompiled())
+    let ready = fork::default_signals()
+        .map_err(breach_of_start)
+        .and_then(|()| filter::whole(Machine::NATIVE).map_err(|_| super::uncompiled()))
         .and_then(|whole| Ok((whole, confine(ManuallyDrop::new(socket), &plan)?)));
     match ready {
         Ok((whole, confined)) => {
@@ -155,13 +142,7 @@ fn read_to_end(facts: &OwnedFd) -> Option<Handover> {
 }
 
 /// From the confined process to the guest's: limits, touch, seal, run.
-fn live<W>(
-    birth: &Birth,
-    confined: Confined,
-    mut realm: W,
-    last_filter: &BpfProgram,
-    program: Program<W>,
-) -> ! {
+fn live<W>(birth: &Birth, confined: Confined, mut realm: W, last_filter: &BpfProgram, program: Program<W>) -> ! {
     let limited = match confined.limit() {
         Ok(limited) => limited,
         Err(breach) => fail(breach),
@@ -183,7 +164,7 @@ fn live<W>(
     };
     (program.touch)(&mut realm, &facts);
     match limited.seal(last_filter) {
-        Ok(_sealed) => (program.run)(realm, &facts),
+        Ok(sealed) => (program.run)(realm, ManuallyDrop::into_inner(sealed.socket), &facts),
         Err(breach) => fail(breach),
     }
 }

@@ -1,10 +1,5 @@
 //! The compiled programs are run here by a small interpreter and held against the table.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "tests"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use super::super::table::{IMAGE, NURSERY, Row, WORKER};
 use super::*;
@@ -31,10 +26,7 @@ impl Call {
             0 => self.number,
             4 => self.machine,
             8 | 12 => 0,
-            16..=60 if offset.is_multiple_of(4) => half(
-                self.args[(offset as usize - 16) / 8],
-                !offset.is_multiple_of(8),
-            ),
+            16..=60 if offset.is_multiple_of(4) => half(self.args[(offset as usize - 16) / 8], !offset.is_multiple_of(8)),
             _ => panic!("a load from {offset}"),
         }
     }
@@ -63,37 +55,17 @@ fn run(program: &[sock_filter], call: &Call) -> u32 {
 
 /// The kernel takes the strictest answer; of ours that is kill.
 fn strictest(programs: &[&[sock_filter]], call: &Call) -> u32 {
-    if programs.iter().all(|program| run(program, call) == ALLOW) {
-        ALLOW
-    } else {
-        KILL
-    }
+    if programs.iter().all(|program| run(program, call) == ALLOW) { ALLOW } else { KILL }
 }
 
 fn expected(rows: &[Row], machine: Machine, number: u32, args: &[u64; 6]) -> u32 {
-    let allowed = rows
-        .iter()
-        .any(|row| row.number(machine) == Some(number) && row.rule.allows(args));
+    let allowed = rows.iter().any(|row| row.number(machine) == Some(number) && row.rule.allows(args));
     if allowed { ALLOW } else { KILL }
 }
 
 /// Values around every edge that a rule names, in both halves of an argument.
 fn corners(rows: &[Row]) -> Vec<u64> {
-    let mut values = vec![
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        7,
-        8,
-        9,
-        u64::MAX,
-        1 << 31,
-        1 << 32,
-        1 << 63,
-    ];
+    let mut values = vec![0, 1, 2, 3, 4, 5, 7, 8, 9, u64::MAX, 1 << 31, 1 << 32, 1 << 63];
     for row in rows {
         let Rule::AnyOf(lists) = row.rule else {
             continue;
@@ -103,13 +75,7 @@ fn corners(rows: &[Row]) -> Vec<u64> {
                 Compare::Is(value) | Compare::AtMost(value) => value,
                 Compare::Bits(mask, value) => value | !mask,
             };
-            values.extend([
-                value,
-                value.wrapping_add(1),
-                value.wrapping_sub(1),
-                value | 1 << 32,
-                value | 1 << 63,
-            ]);
+            values.extend([value, value.wrapping_add(1), value.wrapping_sub(1), value | 1 << 32, value | 1 << 63]);
             values.extend((0..64).map(|bit| value ^ (1 << bit)));
         }
     }
@@ -123,12 +89,7 @@ fn corners(rows: &[Row]) -> Vec<u64> {
 fn argument_lists(rows: &[Row], number: u32, machine: Machine) -> Vec<[u64; 6]> {
     let row = rows.iter().find(|row| row.number(machine) == Some(number));
     let mut named: Vec<usize> = match row.map(|row| row.rule) {
-        Some(Rule::AnyOf(lists)) => lists
-            .iter()
-            .copied()
-            .flatten()
-            .map(|condition| usize::from(condition.arg))
-            .collect(),
+        Some(Rule::AnyOf(lists)) => lists.iter().copied().flatten().map(|condition| usize::from(condition.arg)).collect(),
         _ => Vec::new(),
     };
     named.sort_unstable();
@@ -153,24 +114,14 @@ fn argument_lists(rows: &[Row], number: u32, machine: Machine) -> Vec<[u64; 6]> 
 }
 
 fn numbers() -> impl Iterator<Item = u32> {
-    (0..600)
-        .chain((0..600).map(|number| number | X32))
-        .chain([u32::MAX, 0x8000_0000, 1 << 29])
+    (0..600).chain((0..600).map(|number| number | X32)).chain([u32::MAX, 0x8000_0000, 1 << 29])
 }
 
 fn assert_equal_to_table(programs: &[&[sock_filter]], rows: &[Row], machine: Machine) {
     for number in numbers() {
         for args in argument_lists(rows, number, machine) {
-            let call = Call {
-                number,
-                machine: audit_machine(machine),
-                args,
-            };
-            assert_eq!(
-                strictest(programs, &call),
-                expected(rows, machine, number, &args),
-                "{machine:?} call {number:#x} {args:x?}"
-            );
+            let call = Call { number, machine: audit_machine(machine), args };
+            assert_eq!(strictest(programs, &call), expected(rows, machine, number, &args), "{machine:?} call {number:#x} {args:x?}");
         }
     }
 }
@@ -209,25 +160,13 @@ fn an_images_base_and_the_whole_filter_together_are_the_table() {
 #[test]
 fn another_machines_numbers_are_killed_whatever_they_are() {
     for machine in MACHINES {
-        let programs = [
-            whole(machine).unwrap(),
-            base(machine).unwrap(),
-            base_for_images(machine).unwrap(),
-            small(machine),
-            waiter(machine).unwrap(),
-        ];
+        let programs =
+            [whole(machine).unwrap(), base(machine).unwrap(), base_for_images(machine).unwrap(), small(machine), waiter(machine).unwrap()];
         // 32-bit x86 (int 0x80), the other machine, nonsense.
         let others = MACHINES.iter().filter(|other| **other != machine);
-        for foreign in others
-            .map(|other| audit_machine(*other))
-            .chain([0x4000_0003, 0])
-        {
+        for foreign in others.map(|other| audit_machine(*other)).chain([0x4000_0003, 0]) {
             for number in 0..600 {
-                let call = Call {
-                    number,
-                    machine: foreign,
-                    args: [3; 6],
-                };
+                let call = Call { number, machine: foreign, args: [3; 6] };
                 for program in &programs {
                     assert_eq!(run(program, &call), KILL);
                 }
@@ -244,25 +183,11 @@ fn a_row_left_out_changes_the_verdict_of_the_whole_filter_and_of_the_pair() {
                 continue;
             };
             let rest = || WORKER.iter().filter(|row| *row != left_out);
-            let call = Call {
-                number,
-                machine: audit_machine(machine),
-                args: allowed_arguments(left_out),
-            };
+            let call = Call { number, machine: audit_machine(machine), args: allowed_arguments(left_out) };
             let whole_of_rest = compile(rest(), machine, Keep::Rules).unwrap();
-            assert_eq!(
-                run(&whole(machine).unwrap(), &call),
-                ALLOW,
-                "{}",
-                left_out.name
-            );
+            assert_eq!(run(&whole(machine).unwrap(), &call), ALLOW, "{}", left_out.name);
             assert_eq!(run(&whole_of_rest, &call), KILL, "{}", left_out.name);
-            assert_eq!(
-                run(&small_of(rest(), machine), &call),
-                KILL,
-                "{}",
-                left_out.name
-            );
+            assert_eq!(run(&small_of(rest(), machine), &call), KILL, "{}", left_out.name);
         }
     }
 }
@@ -316,29 +241,17 @@ fn no_row_is_listed_twice_or_without_a_reason() {
 
 #[test]
 fn each_row_names_a_test_that_exists() {
-    let sources = [
-        include_str!("tests.rs"),
-        include_str!("../../../tests/attack.rs"),
-        include_str!("../../../tests/nursery.rs"),
-    ];
+    let sources = [include_str!("tests.rs"), include_str!("../../../tests/attack.rs"), include_str!("../../../tests/nursery.rs")];
     for row in WORKER.iter().chain(NURSERY).chain(IMAGE) {
         let definition = format!("fn {}(", row.test);
-        assert!(
-            sources.iter().any(|source| source.contains(&definition)),
-            "{}: no test `{}`",
-            row.name,
-            row.test
-        );
+        assert!(sources.iter().any(|source| source.contains(&definition)), "{}: no test `{}`", row.name, row.test);
     }
 }
 
 #[test]
 fn the_small_filter_has_one_instruction_a_call() {
     for machine in MACHINES {
-        let calls = WORKER
-            .iter()
-            .filter(|row| row.number(machine).is_some())
-            .count();
+        let calls = WORKER.iter().filter(|row| row.number(machine).is_some()).count();
         assert_eq!(small(machine).len(), calls + 6);
     }
 }
@@ -411,20 +324,10 @@ fn numbers_are_the_kernels_own_on_this_machine() {
         ("getgid", libc::SYS_getgid),
         ("uname", libc::SYS_uname),
     ];
-    let rows: Vec<&Row> = WORKER
-        .iter()
-        .chain(NURSERY)
-        .chain(IMAGE)
-        .filter(|row| row.number(Machine::NATIVE).is_some())
-        .collect();
+    let rows: Vec<&Row> = WORKER.iter().chain(NURSERY).chain(IMAGE).filter(|row| row.number(Machine::NATIVE).is_some()).collect();
     assert_eq!(rows.len(), names.len());
     for row in rows {
         let (_, number) = names.iter().find(|(name, _)| *name == row.name).unwrap();
-        assert_eq!(
-            row.number(Machine::NATIVE).map(i64::from),
-            Some(*number),
-            "{}",
-            row.name
-        );
+        assert_eq!(row.number(Machine::NATIVE).map(i64::from), Some(*number), "{}", row.name);
     }
 }

@@ -1,0 +1,164 @@
+//! Owns the memory of the engine: every byte QuickJS takes is counted here, and the
+//! process ends at the limit. It never lets the engine see a failed allocation, because
+//! the engine's own out-of-memory paths are not memory-safe.
+#![expect(unsafe_code, reason = "the engine's allocator is an unsafe interface over malloc")]
+
+use std::cell::Cell;
+
+use rquickjs::allocator::Allocator;
+
+// A worker has one thread, so a thread-local is a plain global to it; tests run several
+// realms in one process, each on its own thread, and must not share a count.
+thread_local! {
+    static USED: Cell<usize> = const { Cell::new(0) };
+    static FLOOR: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+    static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+    static WARN_AT: Cell<usize> = const { Cell::new(usize::MAX) };
+    static LAST_WORDS: Cell<fn()> = const { Cell::new(no_last_words) };
+}
+
+fn no_last_words() {}
+
+/// What the engine holds and has held, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Bytes held now, the warm realm included.
+    pub(crate) used: usize,
+    /// The most held at once since the last [`rule`].
+    pub(crate) peak: usize,
+    /// Held at the last [`rule`]: the warm realm.
+    pub(crate) floor: usize,
+    /// The most that may be held.
+    pub(crate) limit: usize,
+}
+
+/// Bytes held now and at the peak.
+pub(crate) fn usage() -> Usage {
+    Usage { used: USED.get(), peak: PEAK.get(), floor: FLOOR.get(), limit: LIMIT.get() }
+}
+
+/// Sets the limit for what comes: `heap_bytes` on top of what is held now. Peak starts over.
+pub(crate) fn rule(heap_bytes: u64) {
+    let used = USED.get();
+    let heap = usize::try_from(heap_bytes).unwrap_or(usize::MAX);
+    FLOOR.set(used);
+    PEAK.set(used);
+    LIMIT.set(used.saturating_add(heap));
+    WARN_AT.set(used.saturating_add(heap / 5 * 4));
+}
+
+/// No limit: for the nursery, which only builds the realm.
+pub(crate) fn lift() {
+    LIMIT.set(usize::MAX);
+    WARN_AT.set(usize::MAX);
+}
+
+/// Whether more than four fifths of the limit have been held at some time.
+pub(crate) fn is_nearly_full() -> bool {
+    PEAK.get() >= WARN_AT.get()
+}
+
+/// What runs before the process ends at the limit: it hands over the output that is
+/// still buffered. It must not allocate from the engine.
+pub(crate) fn set_last_words(speak: fn()) {
+    LAST_WORDS.set(speak);
+}
+
+#[cold]
+fn end_at_limit() -> ! {
+    (LAST_WORDS.get())();
+    end_process(EXIT_HEAP_LIMIT)
+}
+
+/// Exit code of a worker whose program passed its heap limit.
+pub(crate) const EXIT_HEAP_LIMIT: i32 = 86;
+
+/// Ends the process at once: no destructor runs, no buffer is flushed.
+pub(crate) fn end_process(code: i32) -> ! {
+    // SAFETY: `_exit` takes any code and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// The counting allocator: malloc underneath, counted by usable size.
+#[derive(Debug, Default)]
+pub(crate) struct CountingAllocator;
+
+fn add(bytes: usize) {
+    let used = USED.get().saturating_add(bytes);
+    USED.set(used);
+    if used > PEAK.get() {
+        PEAK.set(used);
+        if used > LIMIT.get() {
+            end_at_limit();
+        }
+    }
+}
+
+fn take(bytes: usize) {
+    USED.set(USED.get().saturating_sub(bytes));
+}
+
+/// Ends the process when a request alone would pass the limit, before asking the kernel.
+fn refuse_oversize(bytes: usize) {
+    if USED.get().saturating_add(bytes) > LIMIT.get() {
+        end_at_limit();
+    }
+}
+
+fn size_of_block(block: *mut u8) -> usize {
+    // SAFETY: the engine only hands back blocks that came from the malloc family below
+    // and were not freed since; null gives 0.
+    unsafe { libc::malloc_usable_size(block.cast()) }
+}
+
+fn counted(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        end_at_limit();
+    }
+    add(size_of_block(block));
+    block
+}
+
+// SAFETY: memory comes from malloc, calloc and realloc, which give blocks of at least the
+// size asked for, aligned for any type; `usable_size` is what malloc says of its block.
+unsafe impl Allocator for CountingAllocator {
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        refuse_oversize(size);
+        // SAFETY: malloc takes any size; one byte at least, so that null means failure.
+        counted(unsafe { libc::malloc(size.max(1)) }.cast())
+    }
+
+    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
+        refuse_oversize(count.saturating_mul(size));
+        // SAFETY: calloc takes any sizes and checks their product itself.
+        counted(unsafe { libc::calloc(count.max(1), size.max(1)) }.cast())
+    }
+
+    unsafe fn dealloc(&mut self, ptr: *mut u8) {
+        take(size_of_block(ptr));
+        // SAFETY: the caller promises that `ptr` came from this allocator and is live.
+        unsafe { libc::free(ptr.cast()) }
+    }
+
+    unsafe fn realloc(&mut self, ptr: *mut u8, new_size: usize) -> *mut u8 {
+        if ptr.is_null() {
+            return self.alloc(new_size);
+        }
+        let old = size_of_block(ptr);
+        if new_size == 0 {
+            take(old);
+            // SAFETY: as in `dealloc`.
+            unsafe { libc::free(ptr.cast()) };
+            return std::ptr::null_mut();
+        }
+        refuse_oversize(new_size.saturating_sub(old));
+        take(old);
+        // SAFETY: the caller promises that `ptr` came from this allocator and is live.
+        counted(unsafe { libc::realloc(ptr.cast(), new_size) }.cast())
+    }
+
+    unsafe fn usable_size(ptr: *mut u8) -> usize {
+        size_of_block(ptr)
+    }
+}

@@ -1,0 +1,28 @@
+//! What a program finds on `globalThis` besides the language itself.
+//!
+//! Installed once, in the nursery, before any guest code exists.
+
+pub(crate) mod console;
+pub(crate) mod inspect;
+pub(crate) mod output;
+pub(crate) mod timers;
+
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Result};
+
+use crate::engine::Intrinsics;
+
+/// Installs everything that this module owns.
+///
+/// # Errors
+/// When the realm refuses a definition; it is then of no use.
+pub(crate) fn install(
+    ctx: &Ctx<'_>,
+    intrinsics: &Rc<Intrinsics>,
+    output: &Rc<output::Output>,
+    clock: &Rc<timers::Timers>,
+) -> Result<()> {
+    console::install(ctx, intrinsics, output)?;
+    timers::install(ctx, clock)
+}

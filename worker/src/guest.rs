@@ -1,0 +1,58 @@
+//! Owns the guest half's three entry points, for the nursery: build, make one's own, run.
+//! It never locks anything down; whoever calls [`run`] has done so.
+
+use std::os::fd::OwnedFd;
+
+use crate::{
+    engine::{self, Ceilings, Realm},
+    session::{self, Facts},
+};
+
+/// A warmed engine.
+pub struct Guest(Realm);
+
+impl std::fmt::Debug for Guest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guest")
+    }
+}
+
+/// Bytes of stack that native code below the guest may need: the engine's own recursion,
+/// the parser's, and what walks values.
+const NATIVE_STACK: u64 = 1024 * 1024;
+
+/// Builds the engine and its realm. Starts no thread, opens no file, reads nothing.
+/// `stack_bytes` is the size of the stack that the guest will run on.
+///
+/// # Panics
+/// When the engine can not be built; there is no worker without it.
+#[must_use]
+pub fn warm(stack_bytes: u64) -> Guest {
+    let room = usize::try_from(stack_bytes.saturating_sub(NATIVE_STACK)).unwrap_or(usize::MAX);
+    let ceilings = Ceilings { stack_bytes: Ceilings::default().stack_bytes.min(room.max(Ceilings::LEAST_STACK)) };
+    match engine::warm(&ceilings) {
+        Ok(realm) => Guest(realm),
+        #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
+        Err(fault) => panic!("the engine could not be built: {fault}"),
+    }
+}
+
+/// Makes the engine this worker's own: its randomness, and the pages that an ordinary
+/// evaluation touches. After the fork, before the last filter.
+///
+/// # Panics
+/// When the throw-away program fails: the realm is of no use then.
+pub fn touch(guest: &Guest, seed: &[u8; 64]) {
+    engine::reseed(&guest.0, seed);
+    let touched = engine::touch(&guest.0);
+    #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
+    if let Err(fault) = touched {
+        panic!("the throw-away program failed: {fault}");
+    }
+}
+
+/// Serves the supervisor over its socket until it hangs up, then ends the process. The
+/// socket is never closed.
+pub fn run(guest: &Guest, socket: OwnedFd, layers: Vec<String>) -> ! {
+    session::run(&guest.0, socket, &Facts { layers })
+}

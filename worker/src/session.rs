@@ -1,0 +1,150 @@
+//! Owns the worker's life on the wire: ready, evaluating, finished. One evaluation, or,
+//! for a kept realm, one after the other. It never decides an outcome for the caller: it
+//! tells what it saw, and the supervisor knows the rest.
+
+mod evaluation;
+mod pump;
+#[cfg(test)]
+mod tests;
+
+use std::{os::fd::OwnedFd, rc::Rc};
+
+use brig_protocol::{
+    client::{Form, Language},
+    limits::Limits,
+    worker::{self, EvaluateOrder, FromSupervisor, Ready},
+};
+
+use crate::{
+    channel::{Channel, HungUp},
+    engine::{Realm, alloc},
+};
+
+/// What the worker says of itself when it is ready.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    /// Names of the layers that are active.
+    pub(crate) layers: Vec<String>,
+}
+
+/// An order, owned: the frame it came in is read over.
+struct Order {
+    id: u64,
+    source: String,
+    form: Form,
+    language: Language,
+    inputs: Option<String>,
+    collections: Vec<(String, Vec<String>)>,
+    limits: Limits,
+    keep: bool,
+    parse_only: bool,
+}
+
+/// Serves the supervisor until it hangs up, then ends the process.
+pub(crate) fn run(realm: &Realm, socket: OwnedFd, facts: &Facts) -> ! {
+    let HungUp = serve(realm, socket, facts);
+    alloc::end_process(0)
+}
+
+/// Serves the supervisor until it hangs up.
+pub(crate) fn serve(realm: &Realm, socket: OwnedFd, facts: &Facts) -> HungUp {
+    let channel = Rc::new(Channel::new(socket));
+    let outbox = &realm.shared.outbox;
+    outbox.attach(Rc::clone(&channel));
+    last_words::keep(&realm.shared.output);
+    if let Ok(frame) = worker::ready_frame(&Ready { layers: facts.layers.clone() }) {
+        outbox.send(&frame);
+    }
+    loop {
+        let order = match next_order(&channel) {
+            Ok(order) => order,
+            Err(gone) => return gone,
+        };
+        let keep = order.keep;
+        let answer = evaluation::run(realm, &channel, order);
+        alloc::lift();
+        if let Some(frame) = answer {
+            outbox.send(&frame);
+        }
+        outbox.flush();
+        if outbox.has_hung_up() {
+            return HungUp;
+        }
+        if !keep {
+            // The answer is on its way: the process ends when it was taken, off its path.
+            return linger(&channel);
+        }
+    }
+}
+
+/// Waits for the next program; what arrives late from the former one is dropped.
+fn next_order(channel: &Channel) -> Result<Order, HungUp> {
+    loop {
+        while let Some(order) = channel.next_frame(order_in)? {
+            match order {
+                Ok(Some(order)) => return Ok(order),
+                Ok(None) => {}
+                Err(gone) => return Err(gone),
+            }
+        }
+        channel.wait(None)?;
+    }
+}
+
+fn order_in(body: &[u8]) -> Result<Option<Order>, HungUp> {
+    match worker::read_from_supervisor(body) {
+        Ok(FromSupervisor::Evaluate { id, order }) => Ok(Some(owned(id, &order))),
+        Ok(_) => Ok(None),
+        Err(_) => Err(HungUp),
+    }
+}
+
+fn owned(id: u64, order: &EvaluateOrder<'_>) -> Order {
+    let collections = order.collections.iter().map(|collection| {
+        (collection.name.clone().into_owned(), collection.functions.iter().map(|name| name.clone().into_owned()).collect())
+    });
+    Order {
+        id,
+        source: order.source.clone().into_owned(),
+        form: order.form,
+        language: order.language,
+        inputs: order.inputs.map(|inputs| inputs.get().to_owned()),
+        collections: collections.collect(),
+        limits: order.limits,
+        keep: order.keep,
+        parse_only: order.parse_only,
+    }
+}
+
+fn linger(channel: &Channel) -> HungUp {
+    loop {
+        while let Ok(Some(())) = channel.next_frame(|_| ()) {}
+        if let Err(gone) = channel.wait(None) {
+            return gone;
+        }
+    }
+}
+
+/// What is still said when the heap limit ends the process.
+mod last_words {
+    use std::{cell::RefCell, rc::Rc};
+
+    use crate::{engine::alloc, globals::output::Output};
+
+    thread_local! {
+        static OUTPUT: RefCell<Option<Rc<Output>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn keep(output: &Rc<Output>) {
+        OUTPUT.replace(Some(Rc::clone(output)));
+        alloc::set_last_words(|| {
+            OUTPUT.with(|output| {
+                if let Ok(output) = output.try_borrow()
+                    && let Some(output) = output.as_ref()
+                {
+                    output.flush();
+                }
+            });
+        });
+    }
+}

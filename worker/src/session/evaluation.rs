@@ -1,0 +1,368 @@
+//! Owns one evaluation from order to answer: the straight line of a program.
+
+use std::{rc::Rc, time::Duration};
+
+use brig_protocol::{
+    client::{EvaluationError, WarningCode},
+    codes::EvaluationCode,
+    limits::{Limits, NESTING_LEVELS},
+    worker::{self, Finished, WorkerUsage},
+};
+use rquickjs::{Ctx, Object, Promise, Value, context::EvalOptions, object::Property};
+use serde_json::value::RawValue;
+
+use super::{Order, pump::{Pump, Stop}};
+use crate::{
+    bridge,
+    channel::Channel,
+    engine::{Realm, Shared, alloc, budget::Passed, raw},
+    failure::{self, Known, frames::{self, View}},
+    source::{self, Mode},
+    value::{self, Bounds, Fault, Notes},
+};
+
+/// Kept back of the wall time so that the answer arrives before the supervisor's kill.
+const ANSWER_TIME: Duration = Duration::from_millis(50);
+
+/// How a program ended: JSON text of its value, if it has one, or why not.
+type Ending = Result<Option<String>, Box<EvaluationError>>;
+
+/// Runs the program; the frame of its answer, or nothing when there is nobody to answer.
+pub(super) fn run(realm: &Realm, channel: &Channel, order: Order) -> Option<Vec<u8>> {
+    let shared = &*realm.shared;
+    let limits = order.limits;
+    shared.outbox.start();
+    shared.output.start(limits.console_bytes);
+    shared.calls.start(limits);
+    shared.timers.forget();
+    alloc::rule(limits.heap_bytes);
+    shared.budget.start(Duration::from_millis(limits.timeout_ms), Duration::from_millis(limits.cpu_ms));
+    let id = order.id;
+    let ending = realm.context.with(|ctx| Evaluation { ctx: &ctx, shared, channel, order }.run())?;
+    let cpu = shared.budget.cpu_used();
+    shared.budget.stop();
+    shared.output.hand_over();
+    answer(id, ending, cpu, &limits)
+}
+
+fn answer(id: u64, ending: Ending, cpu: Duration, limits: &Limits) -> Option<Vec<u8>> {
+    let memory = alloc::usage();
+    let usage = WorkerUsage {
+        cpu_ms: cpu.as_secs_f64() * 1e3,
+        peak_memory_bytes: u64::try_from(memory.peak.saturating_sub(memory.floor)).unwrap_or(u64::MAX),
+    };
+    let (text, error) = match ending {
+        Ok(text) => (text, None),
+        Err(error) => (None, Some(*error)),
+    };
+    let value = match text.as_deref().map(serde_json::from_str::<&RawValue>) {
+        None => None,
+        Some(Ok(value)) => Some(value),
+        Some(Err(fault)) => {
+            let error = EvaluationError::new(EvaluationCode::Internal, "Internal", format!("the value's JSON is broken: {fault}"));
+            return worker::finished_frame(id, &Finished { value: None, error: Some(error), usage }).ok();
+        }
+    };
+    let frame = worker::finished_frame(id, &Finished { value, error, usage });
+    frame.or_else(|_| worker::finished_frame(id, &Finished { value: None, error: Some(too_large(limits)), usage })).ok()
+}
+
+struct Evaluation<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    shared: &'a Rc<Shared>,
+    channel: &'a Channel,
+    order: Order,
+}
+
+impl<'js> Evaluation<'_, 'js> {
+    /// `None`: there is nobody to answer.
+    fn run(mut self) -> Option<Ending> {
+        let file = format!("program-{}", self.order.id);
+        let prepared = source::prepare(&self.order.source, self.order.form, self.order.language, self.order.keep);
+        let given = self.furnish();
+        let program = match prepared {
+            Ok(program) => program,
+            Err(fault) => {
+                // Its places are already those of the text as sent.
+                let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: None });
+                return Some(Err(Box::new(self.with_known(|known| failure::syntax(fault, &view, known)))));
+            }
+        };
+        if self.order.parse_only {
+            return Some(Ok(Some("null".to_owned())));
+        }
+        if let Err(error) = given {
+            return Some(Err(Box::new(EvaluationError::new(EvaluationCode::Internal, "Internal", error))));
+        }
+        let text = std::mem::take(&mut self.order.source);
+        frames::remember(&file, Rc::new(View { text, map: Some(program.map) }));
+        let started = self.start(file, program.code, program.mode);
+        let mut pump = Pump { ctx: self.ctx, shared: self.shared, channel: self.channel, uncaught: Vec::new() };
+        let ended = started.map(|started| value_of(&mut pump, started, program.mode));
+        let uncaught = std::mem::take(&mut pump.uncaught);
+        match ended {
+            Err(refused) => Some(Err(Box::new(self.refused(&refused)))),
+            Ok(ended) => self.finish(ended, uncaught),
+        }
+    }
+
+    /// Defines `inputs` and the collections.
+    fn furnish(&self) -> Result<(), String> {
+        let shared = self.shared;
+        let define = || -> rquickjs::Result<()> {
+            bridge::withdraw(self.ctx, &shared.world);
+            let mut notes = Notes::default();
+            let inputs = value::decode(self.ctx, self.order.inputs.as_deref().unwrap_or("{}"), "inputs", &mut notes)?;
+            for line in notes.lines() {
+                shared.outbox.warn(WarningCode::LossyValue, &line.text, Some(&line.path));
+            }
+            freeze_deep(self.ctx, &inputs)?;
+            let inputs = Property::from(inputs).enumerable();
+            let inputs = if self.order.keep { inputs.configurable() } else { inputs };
+            self.ctx.globals().prop("inputs", inputs)?;
+            let outlets = (&*shared.outbox, &*shared.output);
+            bridge::define(self.ctx, &shared.calls, &shared.world, outlets, self.order.collections.clone(), self.order.keep)
+        };
+        define().map_err(|fault| {
+            drop(self.ctx.catch());
+            format!("the program's world could not be made: {fault}")
+        })
+    }
+
+    fn with_known<R>(&self, tell: impl FnOnce(&Known<'_>) -> R) -> R {
+        let collections = self.shared.world.collections.borrow();
+        tell(&Known { collections: &collections })
+    }
+
+    /// Starts the program; the error is what the engine says of a text that it can not run.
+    fn start(&self, file: String, code: String, mode: Mode) -> Result<Value<'js>, Value<'js>> {
+        let mut options = EvalOptions::default();
+        options.global = true;
+        options.strict = false;
+        options.backtrace_barrier = true;
+        options.promise = mode == Mode::Script;
+        options.filename = Some(file);
+        self.ctx.eval_with_options::<Value, _>(code, options).map_err(|_| self.ctx.catch())
+    }
+
+    /// The engine refused the text before any of it ran; or a limit stopped it.
+    fn refused(&self, thrown: &Value<'js>) -> EvaluationError {
+        match self.shared.budget.passed() {
+            Some(passed) => self.passed(passed),
+            None => self.with_known(|known| failure::refused(&self.shared.intrinsics, thrown, known)),
+        }
+    }
+
+    /// Drains host calls, tells what would be lost, and makes the answer.
+    fn finish(&self, ended: Result<Value<'js>, Stop<'js>>, uncaught: Vec<Value<'js>>) -> Option<Ending> {
+        let can_drain = matches!(ended, Ok(_) | Err(Stop::Thrown(_)));
+        if can_drain && !self.shared.calls.is_idle() {
+            let room = self.shared.budget.real_wall_left().saturating_sub(ANSWER_TIME);
+            let time = Duration::from_millis(self.order.limits.drain_ms).min(room);
+            let mut pump = Pump { ctx: self.ctx, shared: self.shared, channel: self.channel, uncaught: Vec::new() };
+            match pump.drain(time) {
+                Err(Stop::HungUp) => return None,
+                Err(Stop::Passed(passed)) => return Some(Err(Box::new(self.passed(passed)))),
+                _ => {}
+            }
+        }
+        let ending = match ended {
+            Ok(value) => self.encoded(&value),
+            Err(Stop::Thrown(thrown)) => {
+                self.tell_rejections(Some(&thrown), &uncaught);
+                Err(Box::new(self.thrown(&thrown)))
+            }
+            Err(Stop::Passed(passed)) => Err(Box::new(self.passed(passed))),
+            Err(Stop::Deadlock) => Err(Box::new(deadlock())),
+            Err(Stop::HungUp) => return None,
+        };
+        self.tell_rejections(None, &uncaught);
+        if can_drain {
+            self.tell_cancelled();
+        }
+        Some(ending)
+    }
+
+    fn thrown(&self, thrown: &Value<'js>) -> EvaluationError {
+        if let Some(passed) = self.shared.budget.passed() {
+            return self.passed(passed);
+        }
+        let mut error = self.with_known(|known| failure::thrown(&self.shared.intrinsics, thrown, known));
+        if self.shared.calls.is_limit_error(thrown) {
+            error.code = EvaluationCode::CallLimit;
+            error = error.with_limit("hostCalls", self.order.limits.host_calls);
+        }
+        error
+    }
+
+    fn encoded(&self, value: &Value<'js>) -> Ending {
+        if raw::shape(value) == raw::Shape::Undefined {
+            return Ok(None);
+        }
+        let limits = &self.order.limits;
+        let bounds = Bounds { bytes: usize::try_from(limits.result_bytes).unwrap_or(usize::MAX), levels: NESTING_LEVELS };
+        let mut text = Vec::new();
+        let mut notes = Notes::default();
+        let encoded = value::encode(&self.shared.intrinsics, value, "$", bounds, &mut text, &mut notes);
+        if let Some(passed) = self.shared.budget.passed() {
+            return Err(Box::new(self.passed(passed)));
+        }
+        for line in notes.lines() {
+            self.shared.outbox.warn(WarningCode::LossyValue, &line.text, Some(&line.path));
+        }
+        match encoded {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                self.warn_when_large(text.len());
+                String::from_utf8(text).map(Some).map_err(|_| Box::new(too_large(limits)))
+            }
+            Err(fault) => Err(Box::new(self.has_no_form(fault))),
+        }
+    }
+
+    fn warn_when_large(&self, bytes: usize) {
+        let limit = self.order.limits.result_bytes;
+        if u64::try_from(bytes).unwrap_or(u64::MAX) > limit / 5 * 4 {
+            self.shared.outbox.limit_near("resultBytes", &format!("the value has {bytes} bytes"), limit);
+        }
+    }
+
+    fn has_no_form(&self, fault: Fault<'js>) -> EvaluationError {
+        let unserializable = |message: String, hint: &str| {
+            let mut error = EvaluationError::new(EvaluationCode::UnserializableValue, "UnserializableValue", message);
+            error.hint = Some(hint.to_owned());
+            error
+        };
+        match fault {
+            Fault::TooLarge => too_large(&self.order.limits),
+            Fault::Cycle { path } => unserializable(
+                format!("the program's value contains itself at {path} (a circular structure), which JSON can not say"),
+                "return the parts that are needed, not the whole graph",
+            ),
+            Fault::TooDeep { path } => unserializable(
+                format!("the program's value is nested deeper than {NESTING_LEVELS} levels at {}", shortened(&path)),
+                "return a flatter value",
+            ),
+            Fault::Threw { path, thrown } => {
+                let mut error = self.with_known(|known| failure::thrown(&self.shared.intrinsics, &thrown, known));
+                error.code = EvaluationCode::UnserializableValue;
+                error.message = format!("reading the program's value threw at {}: {}", shortened(&path), error.message);
+                error
+            }
+        }
+    }
+
+    /// What a limit of time, or the supervisor, ended.
+    fn passed(&self, passed: Passed) -> EvaluationError {
+        let limits = &self.order.limits;
+        let open: Vec<String> = self.shared.calls.left().iter().take(8).map(|call| call.function.to_string()).collect();
+        let waiting = if open.is_empty() { String::new() } else { format!("; it was waiting for {}", open.join(", ")) };
+        match passed {
+            Passed::Wall => EvaluationError::new(
+                EvaluationCode::TimedOut,
+                "TimedOut",
+                format!("the program was not done within {} ms (timeoutMs){waiting}", limits.timeout_ms),
+            )
+            .with_limit("timeoutMs", limits.timeout_ms),
+            Passed::Cpu => EvaluationError::new(
+                EvaluationCode::CpuLimit,
+                "CpuLimit",
+                format!("the program used more than {} ms of CPU time (limits.cpuMs){waiting}", limits.cpu_ms),
+            )
+            .with_limit("cpuMs", limits.cpu_ms),
+            Passed::Cancelled => {
+                EvaluationError::new(EvaluationCode::Cancelled, "Cancelled", format!("the evaluation was cancelled{waiting}"))
+            }
+        }
+    }
+
+    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Value<'js>]) {
+        for reason in self.shared.rejections.take(self.ctx) {
+            if told.is_none_or(|told| *told != reason) {
+                let message = format!("a promise rejected and nothing caught it: {}", failure::summary(&self.shared.intrinsics, &reason));
+                self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
+            }
+        }
+        if told.is_some() {
+            return;
+        }
+        for thrown in uncaught {
+            let message = format!("a timer's function threw and nothing caught it: {}", failure::summary(&self.shared.intrinsics, thrown));
+            self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
+        }
+    }
+
+    fn tell_cancelled(&self) {
+        for left in self.shared.calls.left() {
+            let message = match left.id {
+                Some(id) => format!("{} (call {id}) was still running when the program ended, and was cancelled; its effect is unknown", left.function),
+                None => format!("{} was waiting for its turn when the program ended; it was not called", left.function),
+            };
+            self.shared.outbox.warn(WarningCode::CallCancelled, &message, None);
+        }
+    }
+}
+
+/// Follows what the program gave to its value: the completion of a script, promises, thenables.
+fn value_of<'js>(pump: &mut Pump<'_, 'js>, started: Value<'js>, mode: Mode) -> Result<Value<'js>, Stop<'js>> {
+    let value = match (mode, started.as_promise()) {
+        (Mode::Script, Some(completion)) => {
+            let completion = pump.settle(completion)?;
+            let held = completion.as_object().map(|completion| completion.get::<_, Value>("value"));
+            held.and_then(Result::ok).unwrap_or(completion)
+        }
+        _ => started,
+    };
+    let Some(promise) = adopted(pump, &value) else { return Ok(value) };
+    pump.settle(&promise)
+}
+
+/// A promise of an object that may itself be a promise or a thenable. The engine's own
+/// resolve function asks it; `None` for what can not be one.
+fn adopted<'js>(pump: &Pump<'_, 'js>, value: &Value<'js>) -> Option<Promise<'js>> {
+    if let Some(promise) = value.as_promise() {
+        return Some(promise.clone());
+    }
+    if !value.is_object() {
+        return None;
+    }
+    let (promise, resolve, _) = Promise::new(pump.ctx).ok()?;
+    if resolve.call::<_, ()>((value.clone(),)).is_err() {
+        drop(pump.ctx.catch());
+    }
+    Some(promise)
+}
+
+/// Freezes a value that was just parsed, with all that is in it.
+fn freeze_deep<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<()> {
+    let Some(object) = value.as_object() else { return Ok(()) };
+    for inner in Object::values::<Value>(object) {
+        freeze_deep(ctx, &inner?)?;
+    }
+    raw::freeze(ctx, object)
+}
+
+fn deadlock() -> EvaluationError {
+    let message = "the program awaits something that can never settle: no host call and no timer is pending";
+    let mut error = EvaluationError::new(EvaluationCode::Deadlock, "Deadlock", message);
+    error.hint = Some("look for a promise that nothing resolves, such as new Promise(() => {})".to_owned());
+    error
+}
+
+fn too_large(limits: &Limits) -> EvaluationError {
+    let message = format!("the program's result is larger than {} bytes of JSON, or has too many values; it is never cut", limits.result_bytes);
+    let mut error = EvaluationError::new(EvaluationCode::ResultTooLarge, "ResultTooLarge", message);
+    error.hint = Some("return a summary, a page, or fewer fields".to_owned());
+    error.with_limit("resultBytes", limits.result_bytes)
+}
+
+/// A path that is told in a message, cut in its middle.
+fn shortened(path: &str) -> String {
+    const SHOWN: usize = 120;
+    if path.len() <= SHOWN {
+        return path.to_owned();
+    }
+    let front = value::text::head(path, SHOWN / 2);
+    let back = value::text::head(path, path.len() - SHOWN / 2).len();
+    format!("{front}…{}", path.get(back..).unwrap_or_default())
+}

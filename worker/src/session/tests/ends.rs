@@ -1,0 +1,132 @@
+use super::*;
+use brig_protocol::codes::EvaluationCode;
+
+#[test]
+fn an_expression_a_script_and_a_body_give_their_value() {
+    for (source, value) in [
+        ("1+2", "3"),
+        ("const a = 1; let b = 2; a + b", "3"),
+        ("return await Promise.resolve(3)", "3"),
+        ("const x = await Promise.resolve(2); x + 1", "3"),
+        ("(async () => { const r = await items.get({ id: 3 }); return r.id; })()", "3"),
+        ("async function main() { const r = await items.get({ id: 3 }); return r.id; }\nmain();", "3"),
+        ("items.get({ id: 3 }).then((r) => r.id)", "3"),
+        ("return (async () => (await items.get({ id: 3 })).id)();", "3"),
+        ("({ then(resolve) { resolve(3) } })", "3"),
+    ] {
+        assert_eq!(run(source).value(), value, "{source}");
+    }
+    let nothing = run("const a = 1;");
+    assert!(nothing.value.is_none() && nothing.error.is_none(), "{nothing:?}");
+}
+
+#[test]
+fn a_pending_timer_does_not_keep_the_evaluation_alive() {
+    let answer = run("setTimeout(() => console.log('late'), 60000); setInterval(() => {}, 5); return 'done'");
+    assert_eq!((answer.value(), answer.stdout.as_str()), ("\"done\"", ""));
+}
+
+#[test]
+fn timers_fire_in_order_while_the_program_awaits() {
+    let source = "const log = []; const at = (ms, n) => setTimeout((x) => log.push(x), ms, n); at(20, 'b'); at(1, 'a'); at(30, 'c'); const gone = at(2, 'x'); clearTimeout(gone); \
+        let n = 0; await new Promise((r) => { const i = setInterval(() => { if (++n === 3) { clearInterval(i); r() } }, 1) }); await new Promise((r) => setTimeout(r, 40)); setImmediate(() => log.push('i')); await new Promise((r) => setTimeout(r, 1)); return [log.join(''), n]";
+    assert_eq!(run(source).value(), "[\"abci\",3]");
+}
+
+#[test]
+fn what_can_never_settle_is_a_deadlock_at_once() {
+    let answer = run("await new Promise(() => {}); return 1");
+    assert_eq!(answer.error().code, EvaluationCode::Deadlock);
+}
+
+#[test]
+fn limits_of_time_end_the_program_whatever_it_catches_and_its_output_is_kept() {
+    let source = "console.log('step 1 ok'); for (;;) { try { for (;;); } catch {} finally { continue } }";
+    let answer = Program::new(source).limits(|limits| limits.timeout_ms = 150).run();
+    assert_eq!((answer.error().code, answer.stdout.as_str()), (EvaluationCode::TimedOut, "step 1 ok\n"));
+    let answer = Program::new(source).limits(|limits| limits.cpu_ms = 100).run();
+    assert_eq!((answer.error().code, answer.error().limit.as_deref()), (EvaluationCode::CpuLimit, Some("cpuMs")));
+    assert!(!answer.warned(WarningCode::LimitNear).is_empty());
+    let answer = Program::new("const f = () => Promise.resolve().then(f); await f()").limits(|limits| limits.cpu_ms = 100).run();
+    assert_eq!(answer.error().code, EvaluationCode::CpuLimit);
+    let answer = Program::new("await new Promise((r) => setTimeout(r, 60000))").limits(|limits| limits.timeout_ms = 50).run();
+    assert_eq!(answer.error().code, EvaluationCode::TimedOut);
+}
+
+#[test]
+fn a_cancelled_program_says_what_it_was_waiting_for() {
+    let answer = Program::new("return await items.get({})").host(|_, _| Reply::Cancel).run();
+    assert_eq!(answer.error().code, EvaluationCode::Cancelled);
+    assert!(answer.error().message.contains("items.get"), "{:?}", answer.error());
+}
+
+#[test]
+fn words_of_a_guest_never_decide_how_it_ended() {
+    for source in [
+        "throw new Error('interrupted')",
+        "const e = new Error('interrupted'); e.name = 'InternalError'; throw e",
+        "throw new Error('Execution timed out')",
+        "throw new Error('out of memory')",
+        "throw null",
+    ] {
+        assert_eq!(run(source).error().code, EvaluationCode::GuestError, "{source}");
+    }
+}
+
+#[test]
+fn unhandled_rejections_and_uncaught_timer_errors_are_warnings() {
+    let answer = run("Promise.reject(new Error('lost')); const p = Promise.reject(1); p.catch(() => {}); setTimeout(() => { throw new TypeError('late') }, 1); await new Promise((r) => setTimeout(r, 10)); return 1");
+    let told = answer.warned(WarningCode::UnhandledRejection);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("Error: lost") && told[1].contains("TypeError: late"), "{told:?}");
+}
+
+#[test]
+fn deep_recursion_can_be_caught() {
+    let answer = run("function depth(n) { try { return depth(n + 1) } catch (e) { return n } } const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2)); return [depth(0) > 500, fib(15)]");
+    assert_eq!(answer.value(), "[true,610]");
+    let answer = run("const f = () => f(); f()");
+    assert_eq!(answer.error().name, "RangeError");
+}
+
+#[test]
+fn usage_tells_cpu_and_the_peak_above_the_warm_realm() {
+    let answer = run("let a = []; for (let i = 0; i < 100000; i++) a.push({ i }); a = null; return 1");
+    assert!(answer.usage.cpu_ms > 0.0);
+    assert!((1 << 20..64 << 20).contains(&answer.usage.peak_memory_bytes), "{:?}", answer.usage);
+}
+
+#[test]
+fn a_kept_realm_keeps_its_names_and_gets_new_collections() {
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    assert_eq!(worker.evaluate(&kept("let total = 1; function add(n) { total += n; return total } add(1)")).value(), "2");
+    assert_eq!(worker.evaluate(&kept("throw new Error('x')")).error().code, EvaluationCode::GuestError);
+    let mut other = kept("(async () => [add(1), typeof orders, typeof stock, await stock.level({})])()");
+    other.collections = vec![("stock", vec!["level"])];
+    assert_eq!(worker.evaluate(&other).value(), r#"[3,"undefined","object",{}]"#);
+}
+
+#[test]
+fn inputs_are_frozen_through_and_through() {
+    let program = Program::new("'use strict'; const r = []; for (const f of [() => { inputs.a = 1 }, () => { inputs.list[0].x = 1 }, () => { inputs.list.push(1) }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return [r, inputs]");
+    let answer = Program { inputs: Some("{\"list\":[{\"x\":0}]}"), ..program }.run();
+    assert_eq!(answer.value(), r#"[["TypeError","TypeError","TypeError"],{"list":[{"x":0}]}]"#);
+}
+
+/// Not a test by itself: the process of the one below.
+#[test]
+#[ignore = "ends its process; run by the test of the heap limit"]
+fn a_program_that_passes_its_heap_limit() {
+    let answer = Program::new("console.log('step 1 ok'); const a = []; for (;;) a.push('x'.repeat(1000) + a.length)").limits(|limits| limits.heap_bytes = 4 << 20).run();
+    panic!("it ended by itself: {answer:?}");
+}
+
+#[test]
+fn the_heap_limit_ends_the_process_with_its_own_code() {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "session::tests::ends::a_program_that_passes_its_heap_limit", "--ignored"])
+        .output()
+        .unwrap();
+    assert_eq!(child.status.code(), Some(crate::engine::alloc::EXIT_HEAP_LIMIT), "{child:?}");
+}

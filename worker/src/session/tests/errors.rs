@@ -1,0 +1,87 @@
+use super::*;
+use brig_protocol::codes::EvaluationCode;
+
+#[test]
+fn an_error_has_its_line_column_excerpt_and_stack_in_the_text_as_sent() {
+    let answer = run("const r = null;\n// r is null\n\nconst upper = r.name.toUpperCase();\nreturn upper;");
+    let error = answer.error();
+    assert_eq!((error.name.as_str(), error.line), ("TypeError", Some(4)));
+    assert!(error.message.contains("null") && error.message.contains("name"), "{error:?}");
+    assert!(error.excerpt.as_deref().unwrap().starts_with("4 | const upper = r.name"), "{error:?}");
+    assert!(!error.stack.as_deref().unwrap().contains("program-"), "{error:?}");
+}
+
+#[test]
+fn a_first_line_has_the_right_column_too() {
+    let error = run("const a = 1; missing.x").error.unwrap();
+    assert_eq!((error.line, error.name.as_str()), (Some(1), "ReferenceError"), "{error:?}");
+}
+
+#[test]
+fn a_text_that_does_not_parse_is_a_syntax_error_with_its_place() {
+    let error = run("const a = 1;\nconst b = ;").error.unwrap();
+    assert_eq!((error.code, error.line), (EvaluationCode::SyntaxError, Some(2)), "{error:?}");
+}
+
+#[test]
+fn anything_can_be_thrown_and_is_told() {
+    for (thrown, message) in [
+        ("null", "null"), ("'quota used up'", "quota used up"), ("{ code: 'E_QUOTA', detail: { left: 0 } }", "E_QUOTA"), ("undefined", "undefined"),
+        ("Symbol('sy')", "Symbol(sy)"), ("42n", "42n"), ("new Proxy({}, { get() { throw new Error('nope') } })", "{}"),
+        ("(() => { const e = new Error('axios-like'); e.response = { request: {} }; e.response.request.response = e.response; return e })()", "axios-like"),
+    ] {
+        let answer = run(&format!("throw {thrown}"));
+        let error = answer.error();
+        assert_eq!(error.code, EvaluationCode::GuestError, "{thrown}");
+        assert!(error.message.contains(message), "{thrown}: {error:?}");
+    }
+    assert_eq!(run("throw { code: 'E_QUOTA' }").error().data, Some(serde_json::json!({ "code": "E_QUOTA" })));
+}
+
+#[test]
+fn causes_and_members_are_told() {
+    let error = run("throw new Error('outer', { cause: new TypeError('inner', { cause: 'root' }) })").error.unwrap();
+    let cause = error.cause.unwrap();
+    assert_eq!((cause.name.as_str(), cause.message.as_str()), ("TypeError", "inner"));
+    assert_eq!(cause.cause.unwrap().message, "root");
+    let error = run("await Promise.any([Promise.reject(new Error('a')), Promise.reject(new RangeError('b'))])").error.unwrap();
+    assert_eq!(error.errors.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["Error", "RangeError"]);
+    let error = run("const e = new Error('ring'); e.cause = e; throw e").error.unwrap();
+    assert!(error.cause.is_some());
+}
+
+#[test]
+fn a_custom_error_keeps_its_name_and_a_hostile_one_runs_nothing() {
+    let error = run("class RetryError extends Error { constructor(m) { super(m); this.name = 'RetryError' } } throw new RetryError('gave up')").error.unwrap();
+    assert_eq!((error.name.as_str(), error.message.as_str()), ("RetryError", "gave up"));
+    let error = run("class Quiet extends Error {} throw new Quiet('x')").error.unwrap();
+    assert_eq!(error.name, "Error");
+    let error = run("const e = new Error('x'); for (const k of ['name', 'message', 'stack', 'cause']) Object.defineProperty(e, k, { get() { for (;;); } }); throw e").error.unwrap();
+    assert_eq!(error.code, EvaluationCode::GuestError);
+}
+
+#[test]
+fn a_stack_hook_of_the_guest_breaks_nothing_and_sees_no_glue() {
+    let source = "Error.prepareStackTrace = (e, sites) => { globalThis.seen = sites.map((s) => typeof s.getFunction()); return { odd: 1 } }; try { await orders.list({}) } catch {} ; null.x";
+    let error = Program::new(source).host(|_, _| Reply::Fail(CallCode::FunctionFailed, "no")).run().error.unwrap();
+    assert_eq!((error.code, error.name.as_str()), (EvaluationCode::GuestError, "TypeError"));
+}
+
+#[test]
+fn hints_name_what_there_is() {
+    for (source, part) in [
+        ("return await fetch('https://example.org')", "orders.list, orders.refund, items.get"),
+        ("const fs = require('fs')", "orders.list"),
+        ("process.env.HOME", "no process"),
+        ("return await ordrs.list({})", "did you mean orders?"),
+        ("return await refund({})", "orders.refund"),
+        ("return await orders.lst({})", "did you mean orders.list?"),
+    ] {
+        let error = run(source).error.unwrap();
+        assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(part)), "{source}: {error:?}");
+    }
+    let error = run("const o = { a: {} };\no.a.nothing(1)").error.unwrap();
+    assert!(error.message.contains("o.a.nothing"), "{error:?}");
+    let error = run("return await import('fs')").error.unwrap();
+    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("orders.list")), "{error:?}");
+}
