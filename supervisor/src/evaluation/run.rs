@@ -25,7 +25,7 @@ use crate::service::Service;
 use brig_protocol::client::{
     CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningNote, method,
 };
-use brig_protocol::codes::RequestCode;
+use brig_protocol::codes::{EvaluationCode, RequestCode};
 use brig_protocol::frame::Body;
 use brig_protocol::limits::Limits;
 use brig_protocol::rpc::{self, ErrorData};
@@ -236,22 +236,32 @@ impl Run {
         match event {
             Event::Stop(StopCause::Cancelled) => self.decide_with_grace(Verdict::Stopped(StopCause::Cancelled)),
             Event::Stop(cause) => return self.decide(Verdict::Stopped(cause)),
-            Event::Called(outcome) => return self.called(outcome),
+            Event::Called(outcome) => {
+                // A call that ends because the evaluation's time is over is no answer.
+                let flow = self.look_at_clock();
+                return if self.called(outcome).is_break() { ControlFlow::Break(()) } else { flow };
+            }
             Event::Heard(Ok(body)) => match self.heard(&body) {
                 Ok(flow) => return flow,
                 Err(violation) => return self.decide(Verdict::Breach(violation)),
             },
             Event::Heard(Err(fault)) => return self.decide(verdict_of_fault(fault)),
             Event::Time => {
-                let lease = &self.lease;
-                match self.clock.look(Instant::now(), || lease.cpu_time()) {
-                    Due::Nothing => {}
-                    Due::TimedOut => self.decide_with_grace(Verdict::TimedOut),
-                    Due::CpuUsed => self.decide_with_grace(Verdict::CpuUsed),
-                    Due::Kill => return ControlFlow::Break(()),
-                }
+                let flow = self.look_at_clock();
                 self.alarm.as_mut().reset(self.clock.next_look());
+                return flow;
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn look_at_clock(&mut self) -> ControlFlow<()> {
+        let lease = &self.lease;
+        match self.clock.look(Instant::now(), || lease.cpu_time()) {
+            Due::Nothing => {}
+            Due::TimedOut => self.decide_with_grace(Verdict::TimedOut),
+            Due::CpuUsed => self.decide_with_grace(Verdict::CpuUsed),
+            Due::Kill => return ControlFlow::Break(()),
         }
         ControlFlow::Continue(())
     }
@@ -288,7 +298,8 @@ impl Run {
         self.open.remove(&outcome.record.call);
         let open = self.lease.conversation().answered(outcome.record.call);
         self.records.push(outcome.record);
-        if !open {
+        // Decided: its worker is told to end, and nothing else.
+        if !open || self.verdict.is_some() {
             return ControlFlow::Continue(());
         }
         match self.lease.queue(outcome.frame) {
@@ -395,7 +406,7 @@ impl Run {
             cpu_ms: cpu.map_or(self.told.usage.cpu_ms.clamp(0.0, 1e12), |cpu| ms(self.clock.cpu_since(cpu))),
             host_ms: ms(self.host_time.total),
             approval_ms: 0.0,
-            peak_memory_bytes: self.told.usage.peak_memory_bytes.min(self.limits.heap_bytes),
+            peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
         };
         self.records.sort_unstable_by_key(|record| record.call);
@@ -483,6 +494,12 @@ fn verdict_of_fault(fault: ChannelFault) -> Verdict {
         ChannelFault::Frame(fault) => Verdict::Breach(Violation::Frame(fault)),
         ChannelFault::Stalled(_) | ChannelFault::QueueFull(_) => Verdict::Breach(Violation::Malformed(fault.to_string())),
     }
+}
+
+/// A worker that its heap limit ended had no time to say how much it held.
+fn peak(error: &Option<EvaluationError>, told: &WorkerUsage, limits: &Limits) -> u64 {
+    let at_limit = error.as_ref().is_some_and(|error| error.code == EvaluationCode::MemoryLimit);
+    if at_limit { limits.heap_bytes } else { told.peak_memory_bytes.min(limits.heap_bytes) }
 }
 
 /// Milliseconds with three decimals: the clock says no more.

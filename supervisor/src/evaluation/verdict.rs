@@ -147,7 +147,22 @@ fn failed(error: EvaluationError) -> Judged {
 }
 
 fn own(code: EvaluationCode, message: String) -> EvaluationError {
-    EvaluationError::new(code, code.as_str(), message)
+    EvaluationError::new(code, class_name(code), message)
+}
+
+/// `timed_out` → `TimedOut`, as the worker names its own.
+fn class_name(code: EvaluationCode) -> String {
+    let mut raise = true;
+    let mut name = String::new();
+    for character in code.as_str().chars() {
+        if character == '_' {
+            raise = true;
+        } else {
+            name.push(if raise { character.to_ascii_uppercase() } else { character });
+            raise = false;
+        }
+    }
+    name
 }
 
 fn cpu_limit(limits: &Limits) -> EvaluationError {
