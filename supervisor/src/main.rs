@@ -1,3 +1,5 @@
 //! brigd: the supervisor, the only trusted process.
 
+mod lifecycle;
+
 fn main() {}
