@@ -6,6 +6,7 @@
 //! waits for a worker that does not read.
 
 use brig_protocol::frame::{BODY_BYTES, Body, FrameDecoder, FrameFault, PREFIX_BYTES};
+use nix::{libc, setsockopt_impl};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::collections::VecDeque;
@@ -65,6 +66,27 @@ pub(crate) struct Channel {
     deaf: bool,
     frame_begun: Option<Instant>,
     bounds: ChannelBounds,
+}
+
+/// Linux 6.16: whether a socket accepts descriptors at all.
+#[derive(Clone, Copy, Debug)]
+struct PassRights;
+
+/// The same number on every architecture that brig knows.
+const SO_PASSRIGHTS: i32 = 83;
+
+setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, nix::sys::socket::sockopt::SetBool);
+
+/// Refuses descriptors at the socket, where the kernel can: who sends one gets an error.
+/// Where it can not, they are discarded by reading without a control buffer.
+pub(crate) fn refuse_rights(socket: &OwnedFd) -> bool {
+    nix::sys::socket::setsockopt(socket, PassRights, &false).is_ok()
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
 }
 
 enum Read {
@@ -285,6 +307,30 @@ mod tests {
         assert!(channel.has_unread());
         assert_eq!(&*channel.receive().await.unwrap(), b"two");
         assert!(!channel.has_unread());
+    }
+
+    #[tokio::test]
+    async fn descriptors_are_refused_where_the_kernel_can_and_discarded_everywhere() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
+        let (ours, theirs) = StdStream::pair().unwrap();
+        let ours = OwnedFd::from(ours);
+        let refused = refuse_rights(&ours);
+        let mut channel = Channel::new(ours, ChannelBounds::default()).unwrap();
+        let (given, watched) = StdStream::pair().unwrap();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let along = [given.as_fd()];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&along)));
+        let sent = sendmsg(&theirs, &[io::IoSlice::new(&frame(b"take this"))], &mut control, SendFlags::empty());
+        if refused {
+            assert_eq!(sent, Err(Errno::PERM));
+        } else {
+            assert_eq!(&*channel.receive().await.unwrap(), b"take this");
+        }
+        drop(given);
+        // Nobody holds the other end any more: it was not received.
+        watched.set_nonblocking(true).unwrap();
+        assert_eq!((&watched).read(&mut [0]).unwrap(), 0);
     }
 
     #[tokio::test]

@@ -293,8 +293,11 @@ impl State {
     pub(super) fn shut_down(&mut self, now: Moment, out: &mut Vec<Action>) {
         self.closing = true;
         out.extend(self.waiting.drain(..).chain(self.waiting_kept.drain(..)).map(Action::Refuse));
-        let living: Vec<WorkerId> =
-            self.workers().filter(|worker| worker.stage != Stage::Asked && worker.stage != Stage::Ending { killed: true }).map(|worker| worker.id).collect();
+        let living: Vec<WorkerId> = self
+            .workers()
+            .filter(|worker| worker.stage != Stage::Asked && worker.stage != Stage::Ending { killed: true })
+            .map(|worker| worker.id)
+            .collect();
         for id in living {
             self.kill(id, now, out);
         }

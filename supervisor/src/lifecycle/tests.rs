@@ -184,7 +184,8 @@ impl World {
                 }
             }
             24..=26 => {
-                let fresh: Vec<NurseryId> = raised.iter().copied().filter(|id| !self.serving.contains(id) && !self.closed.contains(id)).collect();
+                let fresh: Vec<NurseryId> =
+                    raised.iter().copied().filter(|id| !self.serving.contains(id) && !self.closed.contains(id)).collect();
                 if let Some(nursery) = Self::pick(&fresh, choice) {
                     self.serving.insert(nursery);
                     self.tell(Event::NurseryReady { nursery });
