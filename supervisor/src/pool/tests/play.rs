@@ -6,7 +6,7 @@ use brig_protocol::control::{
 };
 use brig_protocol::frame::build;
 use brig_protocol::worker::{Ready as Hello, ready_frame};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{IoSlice, Read as _, Write as _};
@@ -167,7 +167,10 @@ impl Stage {
             if length == 0 && actor.lingers {
                 actor.open = false;
             } else if length == 0 {
-                self.end(place, WaitStatus::Code(0));
+                // A process with a SIGKILL on its way does not exit by itself.
+                let mut entry = [PollFd::new(&actor.pidfd, PollFlags::IN)];
+                let killed = poll(&mut entry, Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 })).unwrap() > 0;
+                self.end(place, if killed { WaitStatus::Signal(9) } else { WaitStatus::Code(0) });
             } else if said.contains("segv") {
                 self.end(place, WaitStatus::Signal(11));
             } else if said.contains("nursery dies") {
