@@ -147,7 +147,7 @@ impl Drop for Lease {
 #[cfg(test)]
 impl Lease {
     /// A handle that outlives the lease.
-    pub(super) fn watch_for_test(&self) -> OwnedFd {
+    pub(crate) fn watch_for_test(&self) -> OwnedFd {
         self.cell.pidfd.try_clone().unwrap_or_else(|fault| unreachable!("{fault}"))
     }
 }

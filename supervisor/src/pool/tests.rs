@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod play;
+mod real;
 
 pub(super) use play::Play;
 
@@ -130,7 +131,11 @@ async fn a_start_that_fails_names_what_failed() {
         (Start::Ready, Birth::ExitsEarly(88), "lock-down failed"),
         (Start::Ready, Birth::Hello("{}"), "first message"),
         (Start::Ready, Birth::Hello(r#"{"jsonrpc":"2.0","method":"output","params":{"stream":"stdout","text":"x"}}"#), "first message"),
-        (Start::Ready, Birth::Hello(r#"{"jsonrpc":"2.0","method":"ready","params":{"layers":["seccomp"]}}"#), "its hello names the layers seccomp,"),
+        (
+            Start::Ready,
+            Birth::Hello(r#"{"jsonrpc":"2.0","method":"ready","params":{"layers":["seccomp"]}}"#),
+            "its hello names the layers seccomp,",
+        ),
     ] {
         let play = Play::default();
         play.script(|script| {
@@ -222,11 +227,17 @@ async fn failure_after_failure_refuses_with_the_reason_and_passes() {
             if let Err(fault) = pool.lease().await {
                 break fault;
             }
+            tokio::task::yield_now().await;
         }
     })
     .await;
     assert!(fault.to_string().contains("landlock"), "{fault}");
-    within(async { while pool.lease().await.is_err() {} }).await;
+    within(async {
+        while pool.lease().await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     pool.shutdown().await;
 }
 

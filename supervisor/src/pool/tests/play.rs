@@ -1,9 +1,7 @@
 //! A nursery played by a thread over the control link. Its workers are real processes
 //! that sleep, so that there is something to kill; what they say, the thread says.
 
-use brig_protocol::control::{
-    Configure, Exited, FRAME_MAX, Kind, Layer, Layers, Ready, Report, Request, Spawn, Spawned, WaitStatus,
-};
+use brig_protocol::control::{Configure, Exited, FRAME_MAX, Kind, Layer, Layers, Ready, Report, Request, Spawn, Spawned, WaitStatus};
 use brig_protocol::frame::build;
 use brig_protocol::worker::{Ready as Hello, ready_frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
