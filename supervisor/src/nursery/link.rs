@@ -224,7 +224,7 @@ mod tests {
         let (link, theirs) = Link::pair().unwrap();
         say(&theirs, &Report::SpawnFailed { slot: 1, generation: 1, errno: 11 }.encode(), 1);
         assert!(matches!(link.receive().await, Err(LinkFault::Descriptors { want: 0, got: 1 })));
-        for along in [9, 200, 253] {
+        for along in [12, 200, 253] {
             let (link, theirs) = Link::pair().unwrap();
             say(&theirs, &spawned(), along);
             assert!(matches!(link.receive().await, Err(LinkFault::Truncated)), "{along}");

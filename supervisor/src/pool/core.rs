@@ -80,6 +80,12 @@ pub(super) struct Held {
 impl Core {
     pub(super) fn new(settings: WorkerSettings, seams: Seams, first: First) -> Result<Arc<Self>, PoolError> {
         let rules = settings.rules()?;
+        #[cfg(test)]
+        let rules = {
+            let mut rules = rules;
+            (seams.rules)(&mut rules);
+            rules
+        };
         let held = Held {
             workers: (0..rules.most).map(|_| None).collect(),
             state: State::new(rules),

@@ -143,3 +143,11 @@ impl Drop for Lease {
         self.core.tell(Event::Released { worker: self.cell.id, release: Release::Killed });
     }
 }
+
+#[cfg(test)]
+impl Lease {
+    /// A handle that outlives the lease.
+    pub(crate) fn watch_for_test(&self) -> OwnedFd {
+        self.cell.pidfd.try_clone().unwrap_or_else(|fault| unreachable!("{fault}"))
+    }
+}

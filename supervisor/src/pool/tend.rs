@@ -27,7 +27,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug)]
 pub(super) struct Seams {
     #[cfg(test)]
-    pub(super) nursery: Option<fn(Link, OwnedFd) -> Link>,
+    pub(super) nursery: Option<super::tests::Play>,
+    #[cfg(test)]
+    pub(super) rules: fn(&mut crate::lifecycle::Rules),
     pub(super) read_back: fn(&OwnedFd, std::os::fd::BorrowedFd<'_>, &Scope, bool) -> Result<WorkerFacts, Mismatch>,
 }
 
@@ -36,6 +38,8 @@ impl Default for Seams {
         Self {
             #[cfg(test)]
             nursery: None,
+            #[cfg(test)]
+            rules: |_| (),
             read_back,
         }
     }
@@ -88,9 +92,10 @@ impl Core {
 
     async fn raise(&self) -> Result<Nursery, NurseryFault> {
         #[cfg(test)]
-        if let Some(play) = self.seams.nursery {
+        if let Some(play) = &self.seams.nursery {
             let (link, theirs) = Link::pair()?;
-            return Nursery::introduce(play(link, theirs), None, &self.configure).await;
+            play.start(theirs);
+            return Nursery::introduce(link, None, &self.configure).await;
         }
         Nursery::start(self.settings.worker_path.clone(), &self.configure).await
     }
