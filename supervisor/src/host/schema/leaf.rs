@@ -35,6 +35,8 @@ const ALONE: &[&str] = &[
 ];
 /// Most subschemas and patterns that one walk compiles.
 const COMPILED: usize = 400;
+/// How the account of a missing member ends when a near spelling was there.
+const INSTEAD: &str = " was given instead";
 /// Most problems of one subschema that are told.
 const EACH: usize = 12;
 
@@ -79,9 +81,16 @@ impl Leaves {
             self.parts.insert(key, compiled);
         }
         let Some(Some(part)) = self.parts.get(&key) else { return };
-        for error in part.iter_errors(value).take(EACH) {
-            found.extend(worded(schema, &error, value, place));
-        }
+        let mut problems: Vec<Problem> =
+            part.iter_errors(value).take(EACH).flat_map(|error| worded(schema, &error, value, place)).collect();
+        // A misspelt member is told once, as the one that is missing.
+        let told: Vec<String> = problems
+            .iter()
+            .filter_map(|problem| problem.what.split_once("; ")?.1.strip_suffix(INSTEAD))
+            .map(|name| format!("has {name},"))
+            .collect();
+        problems.retain(|problem| !told.iter().any(|start| problem.what.starts_with(start)));
+        found.extend(problems);
     }
 }
 
@@ -120,7 +129,7 @@ fn worded(schema: &Map<String, Value>, error: &ValidationError<'_>, value: &Valu
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             let near = value.as_object().and_then(|own| nearest(name, own.keys().map(String::as_str).filter(|own| !declares(schema, own))));
-            let hint = near.map(|near| format!("; {} was given instead", quoted(near))).unwrap_or_default();
+            let hint = near.map(|near| format!("; {}{INSTEAD}", quoted(near))).unwrap_or_default();
             one(format!("must have {}{}{hint}", quoted(name), described(schema, name)), 4)
         }
         Kind::AdditionalProperties { unexpected } => unexpected.iter().take(EACH).flat_map(|name| one(stranger(schema, name), 2)).collect(),
