@@ -287,7 +287,7 @@ impl Drop for Seat<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
     use super::*;
     use futures_util::FutureExt;
     use proptest::prelude::*;

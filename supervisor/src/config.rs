@@ -31,6 +31,17 @@ pub(crate) struct Config {
     pub(crate) queue: Queue,
     /// Threads.
     pub(crate) runtime: Runtime,
+    /// Records of host calls.
+    pub(crate) audit: Audit,
+}
+
+/// `[audit]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Audit {
+    /// File that records are appended to, one JSON text a line; without it they go to
+    /// the log.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// `[server]`

@@ -17,6 +17,7 @@ mod metrics;
 mod notify;
 mod nursery;
 mod pool;
+mod records;
 mod serve;
 mod service;
 mod settings;

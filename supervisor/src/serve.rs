@@ -8,6 +8,7 @@ use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
+use crate::records::Records;
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use brig_protocol::codes::RequestCode;
@@ -40,12 +41,13 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     }
     let pool = tokio::select! {
         pool = Pool::start(workers) => pool?,
-        _ = signals.stop() => return Ok(()),
+        _ = signals.stop.received() => return Ok(()),
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
+        println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
         return Ok(());
     }
@@ -53,7 +55,8 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
-    let service = Service::new(config, Arc::clone(&pool))?;
+    let records = Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
+    let service = Service::new(config, Arc::clone(&pool), records)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&format!("level {}", sandbox.level));
 
@@ -61,12 +64,13 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     tokio::select! {
         () = accept(&listener, &service, &tracker) => {}
         () = keep_house(&service) => {}
-        name = signals.stop() => tracing::info!(signal = name, "brigd stops"),
+        () = tell_status(&service, signals.status) => {}
+        name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
     }
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
-    drain(&service, &tracker).await;
+    drain(&service, &tracker, &mut signals.stop).await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
@@ -107,23 +111,59 @@ async fn keep_house(service: &Service) {
     }
 }
 
-async fn drain(service: &Service, tracker: &TaskTracker) {
+/// Lets what runs go on until the drain limit, or another signal.
+async fn drain(service: &Service, tracker: &TaskTracker, stop: &mut Stop) {
     tracker.close();
     service.advance(Phase::Draining);
-    let limit = service.config.drain();
-    if tokio::time::timeout(limit, tracker.wait()).await.is_ok() {
-        return;
-    }
+    let hurry = tokio::select! {
+        () = tracker.wait() => return,
+        () = tokio::time::sleep(service.config.drain()) => "the drain limit has passed",
+        name = stop.received() => name,
+    };
     let (running, waiting) = service.admission.counts();
-    tracing::warn!(running, waiting, "the drain limit has passed; what still runs is ended");
+    tracing::warn!(running, waiting, hurry, "what still runs is ended");
     service.advance(Phase::Ending);
     if tokio::time::timeout(LAST_ANSWERS, tracker.wait()).await.is_err() {
         tracing::warn!(connections = tracker.len(), "some clients were not answered in time");
     }
 }
 
-/// The signals that stop brigd.
+/// On SIGUSR1: one line about everything.
+async fn tell_status(service: &Service, mut asked: Signal) {
+    while asked.recv().await.is_some() {
+        let (running, queued) = service.admission.counts();
+        let pool = service.pool.stats();
+        tracing::info!(
+            running,
+            queued,
+            ready = pool.ready,
+            coming = pool.coming,
+            leased = pool.leased,
+            ending = pool.ending,
+            waiting = pool.waiting,
+            nurseries = pool.nurseries,
+            nurseries_started = pool.nurseries_started,
+            workers = pool.workers_verified,
+            abnormal_deaths = pool.abnormal_deaths,
+            failures = pool.failures,
+            last_failure = pool.last_failure,
+            read_back_us = pool.read_back_time.as_micros(),
+            counters = %service.metrics.summary(),
+            "status"
+        );
+    }
+    // No more signals come: that is no reason to end.
+    std::future::pending().await
+}
+
+/// The signals that mean something here.
 struct Signals {
+    stop: Stop,
+    status: Signal,
+}
+
+/// The signals that stop brigd.
+struct Stop {
     terminate: Signal,
     interrupt: Signal,
 }
@@ -131,10 +171,13 @@ struct Signals {
 impl Signals {
     fn new() -> Result<Self, Fault> {
         let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+        let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? };
+        Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
     }
+}
 
-    async fn stop(&mut self) -> &'static str {
+impl Stop {
+    async fn received(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",

@@ -7,12 +7,12 @@ use crate::api::idempotency::Answers;
 use crate::config::{Config, ConfigFault};
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
-use crate::host::audit::LogSink;
 use crate::host::call::Judges;
 use crate::host::schema::cache::SchemaCache;
 use crate::listener::{Doors, Peer};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
+use crate::records::Records;
 use brig_protocol::limits::Limits;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -53,7 +53,7 @@ pub(crate) struct Service {
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
     /// Where host calls are recorded.
-    pub(crate) audit: Arc<LogSink>,
+    pub(crate) audit: Arc<Records>,
     phase: watch::Sender<Phase>,
     own_uid: u32,
 }
@@ -63,7 +63,7 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
         let ceilings = config.ceilings()?;
         Ok(Arc::new(Self {
             ceilings,
@@ -76,7 +76,7 @@ impl Service {
             running: Arc::default(),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
-            audit: Arc::default(),
+            audit: Arc::new(records),
             phase: watch::Sender::new(Phase::Serving),
             own_uid: rustix::process::geteuid().as_raw(),
             config,

@@ -129,3 +129,6 @@ async fn half_closed(reader: &Reader, requests: &mut Requests, outbox: &Outbox) 
 async fn last_words(outbox: &Outbox) -> Result<(), Broken> {
     tokio::time::timeout(LAST_WORDS, outbox.drained()).await.map_err(|_| Broken::SlowReader)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! never trusted to: what goes beyond it is cut here, and a worker that goes on is in
 //! breach.
 
+use super::warnings::character_boundary;
 use brig_protocol::client::{Capture, Stream};
 use brig_protocol::worker::Violation;
 
@@ -69,7 +70,7 @@ impl Console {
             let limit = u64::try_from(limit).unwrap_or(u64::MAX);
             return Err(Violation::Oversized { what: "console output", bytes: captured.seen, limit });
         }
-        let fits = text.get(..text.floor_char_boundary(limit.saturating_sub(before))).unwrap_or_default();
+        let fits = text.get(..character_boundary(text, limit.saturating_sub(before))).unwrap_or_default();
         captured.cut_here |= fits.len() < text.len();
         captured.truncated |= truncated || captured.cut_here;
         if captured.keep {

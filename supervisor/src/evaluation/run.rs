@@ -15,12 +15,12 @@ use crate::admission::Ticket;
 use crate::channel::ChannelFault;
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
-use crate::host::audit::LogSink;
 use crate::host::call::{Asked, CallOutcome, HostCalls};
 use crate::host::permission::ScopeSet;
 use crate::host::table::FunctionTable;
 use crate::listener::Peer;
 use crate::pool::Lease;
+use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{
     CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningNote, method,
@@ -131,7 +131,7 @@ pub(crate) struct Ended {
 
 /// One evaluation that runs.
 pub(super) struct Run {
-    host: Arc<HostCalls<Link, LogSink>>,
+    host: Arc<HostCalls<Link, Records>>,
     calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
     /// Function of each call that runs, by call.
     open: BTreeMap<u64, u32>,

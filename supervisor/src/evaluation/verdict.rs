@@ -251,6 +251,7 @@ fn bound_data(data: &mut Option<serde_json::Value>) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::panic, reason = "tests")]
     use super::*;
     use std::time::Duration;
 

@@ -24,11 +24,6 @@ pub(crate) struct Warnings {
 
 impl Warnings {
     /// One of the supervisor's own.
-    pub(crate) fn add(&mut self, code: WarningCode, message: String) {
-        self.keep(Warning { code, message, path: None });
-    }
-
-    /// One that was found before the program ran.
     pub(crate) fn keep(&mut self, warning: Warning) {
         // One place is left for the count of the rest.
         if self.kept.len() + 1 < limits::WARNINGS {
@@ -66,10 +61,19 @@ impl Warnings {
     }
 }
 
+/// The last boundary of a character at or before `limit`.
+pub(super) fn character_boundary(text: &str, limit: usize) -> usize {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
 /// Cuts a text to `limit` bytes, at a character, with a mark.
 pub(crate) fn cut(text: &mut String, limit: usize) {
     if text.len() > limit {
-        text.truncate(text.floor_char_boundary(limit));
+        text.truncate(character_boundary(text, limit));
         text.push('…');
     }
 }
@@ -82,7 +86,7 @@ mod tests {
     fn the_last_warning_counts_what_did_not_fit() {
         let mut warnings = Warnings::default();
         for _ in 0..limits::WARNINGS + 5 {
-            warnings.add(WarningCode::LossyValue, "x".to_owned());
+            warnings.keep(Warning { code: WarningCode::LossyValue, message: "x".to_owned(), path: None });
         }
         let all = warnings.finish();
         assert_eq!(all.len(), limits::WARNINGS);

@@ -13,7 +13,7 @@ mod lease;
 mod settings;
 mod tend;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use lease::Lease;
 #[expect(unused_imports, reason = "not wired yet")]

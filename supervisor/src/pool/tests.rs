@@ -35,6 +35,15 @@ fn settings() -> WorkerSettings {
     WorkerSettings { ready: 2, most: 4, ..WorkerSettings::default() }
 }
 
+pub(crate) use play::{Speak, Spoken};
+
+/// A pool of workers that are no sandbox and say what `speak` says.
+pub(crate) async fn played(speak: Speak) -> Arc<Pool> {
+    let play = Play::default();
+    play.script(|script| script.speak = Some(speak));
+    start(&play).await
+}
+
 async fn start(play: &Play) -> Arc<Pool> {
     within(Pool::start_with(settings(), seams(play, |_| ()))).await.unwrap()
 }

@@ -52,6 +52,22 @@ pub(in crate::pool) struct Script {
     pub(super) asked: Vec<Spawn>,
     pub(super) configured: Vec<Configure>,
     pub(super) strays: Vec<OwnedFd>,
+    /// What workers answer to what they hear; without it they say it again.
+    pub(super) speak: Option<Speak>,
+}
+
+/// What a played worker does when it has heard this.
+pub(crate) type Speak = fn(&str) -> Spoken;
+
+/// What a played worker does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// Says these bytes.
+    Bytes(Vec<u8>),
+    /// Says these bytes, and ends with this code.
+    Exit(Vec<u8>, u8),
+    /// Ends by this signal.
+    Signal(u8),
 }
 
 /// The script, shared with the test: what is left of it is played, then all goes well.
@@ -174,7 +190,16 @@ impl Stage {
             } else if said.contains("nursery dies") {
                 return None;
             } else {
-                actor.socket.write_all(&bytes[..length]).unwrap();
+                let speak = self.play.script(|script| script.speak);
+                match speak.map_or_else(|| Spoken::Bytes(bytes[..length].to_vec()), |speak| speak(&said)) {
+                    // Nobody hears it once the supervisor has hung up.
+                    Spoken::Bytes(bytes) => drop(actor.socket.write_all(&bytes).ok()),
+                    Spoken::Exit(bytes, code) => {
+                        drop(actor.socket.write_all(&bytes).ok());
+                        self.end(place, WaitStatus::Code(code));
+                    }
+                    Spoken::Signal(signal) => self.end(place, WaitStatus::Signal(signal)),
+                }
             }
         }
         Some(())
