@@ -34,6 +34,8 @@ enum Event {
     Read(std::io::Result<usize>),
     /// Nothing can be sent any more.
     Broken(Broken),
+    /// The client has caught up and is read again.
+    Room,
     /// brigd is on its way to the end.
     Phase(Phase),
 }
@@ -73,10 +75,11 @@ async fn talk(reader: &mut Reader, requests: &mut Requests, outbox: &Outbox, ser
             Some(()) = requests.answered(), if !requests.is_idle() => Event::Answered,
             broken = outbox.drive() => Event::Broken(broken),
             read = reader.read(), if may_read => Event::Read(read),
+            () = outbox.room(), if !may_read => Event::Room,
             Ok(()) = phases.changed() => Event::Phase(*phases.borrow_and_update()),
         };
         match event {
-            Event::Answered => {}
+            Event::Answered | Event::Room => {}
             Event::Broken(broken) => return Err(broken),
             Event::Read(Ok(0) | Err(_)) => {
                 take_lines(reader, requests, true)?;

@@ -85,17 +85,20 @@ impl Outbox {
 
     /// Sends one line once there is room for it. Ends when the connection does.
     pub(crate) async fn send_when_room(&self, line: Vec<u8>) {
+        self.room().await;
+        self.send(line);
+    }
+
+    /// Waits until the client is not behind any more, or nothing can be sent.
+    pub(crate) async fn room(&self) {
         loop {
+            // Made before the look, so that no word of room gets lost in between.
             let room = self.room.notified();
-            {
-                let state = self.lock();
-                if state.broken.is_some() || state.bytes < HIGH_WATER_BYTES {
-                    break;
-                }
+            if !self.congested() {
+                return;
             }
             room.await;
         }
-        self.send(line);
     }
 
     /// Sends one line that may be lost: not when the client is behind.

@@ -56,6 +56,7 @@ fn obedient(heard: &str) -> Spoken {
         () if said("a line of its own") => finished("[1,\\n{\"jsonrpc\":\"2.0\"}]").iter().map(|b| if *b == b'\\' { b' ' } else { *b }).collect(),
         () if said("a line feed") => finished("[1,\n2]"),
         () if said("too large") => finished(&format!("\"{}\"", "x".repeat(2_000))),
+        () if said("large") => finished(&format!("\"{}\"", "x".repeat(3_000_000))),
         () if said("garbage") => framed("nonsense"),
         () if said("a huge length") => vec![255, 255, 255, 255],
         () if said("two results") => [finished("1"), finished("2")].concat(),
@@ -386,6 +387,18 @@ async fn while_draining_nothing_new_starts_and_at_the_end_what_runs_is_answered(
     let answer = client.receive().await;
     assert_eq!((&answer["id"], code(&answer)), (&json!(7), "cancelled"));
     assert_eq!(client.receive().await, Value::Null);
+    client.ended().await;
+}
+
+#[tokio::test]
+async fn a_client_that_was_behind_is_read_again_once_it_has_caught_up() {
+    let mut client = client().await;
+    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"evaluate","params":{"source":"large"}}"#).await;
+    // The answer does not fit the socket: it waits for a client that reads slowly.
+    tokio::time::timeout(PATIENCE, client.lines.get_ref().readable()).await.unwrap().unwrap();
+    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"evaluate","params":{"source":"three"}}"#).await;
+    assert_eq!(client.receive().await["id"], 1);
+    assert_eq!(client.receive().await["result"]["value"], 3);
     client.ended().await;
 }
 
