@@ -98,10 +98,35 @@ impl Table {
     }
 }
 
+/// What the socket did not take yet. Bounded by what waits for an answer: each request
+/// and each call puts at most one line here.
+#[derive(Default)]
+struct Unsent {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Unsent {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.written..).unwrap_or_default()
+    }
+
+    fn advance(&mut self, written: usize) {
+        self.written += written;
+        if self.written >= self.bytes.len() {
+            *self = Self::default();
+        }
+    }
+}
+
 /// The part of a connection that its tasks share.
 pub(crate) struct Wire {
     stream: UnixStream,
-    unsent: Mutex<Vec<u8>>,
+    unsent: Mutex<Unsent>,
     more: Notify,
     table: Mutex<Table>,
 }
@@ -128,7 +153,7 @@ impl Wire {
             }
         }
         if !rest.is_empty() {
-            unsent.extend_from_slice(rest);
+            unsent.bytes.extend_from_slice(rest);
             drop(unsent);
             self.more.notify_one();
         }
@@ -143,6 +168,8 @@ impl Wire {
             let waiting: Vec<_> = table.requests.drain().map(|(_, pending)| (pending, reason.clone())).collect();
             (waiting, std::mem::take(&mut table.calls))
         };
+        // brigd learns at once that nobody waits any more.
+        rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both).ok();
         calls.into_values().for_each(|call| call.cancel());
         for (pending, reason) in waiting {
             if let Some(offer) = &pending.offer {
@@ -387,9 +414,9 @@ async fn write_unsent(wire: Arc<Wire>) {
 async fn write_some(wire: &Wire) -> std::io::Result<()> {
     wire.stream.writable().await?;
     let mut unsent = lock(&wire.unsent);
-    match wire.stream.try_write(&unsent) {
+    match wire.stream.try_write(unsent.rest()) {
         Ok(written) => {
-            unsent.drain(..written);
+            unsent.advance(written);
             Ok(())
         }
         Err(fault) if fault.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
@@ -408,7 +435,8 @@ impl Connection {
     pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
         let stream =
             UnixStream::connect(path).await.map_err(|fault| Error::Connect { path: path.to_owned(), reason: fault.to_string() })?;
-        let wire = Arc::new(Wire { stream, unsent: Mutex::new(Vec::new()), more: Notify::new(), table: Mutex::new(Table::default()) });
+        let wire =
+            Arc::new(Wire { stream, unsent: Mutex::new(Unsent::default()), more: Notify::new(), table: Mutex::new(Table::default()) });
         let tasks =
             [tokio::spawn(read_lines(Arc::clone(&wire))).abort_handle(), tokio::spawn(write_unsent(Arc::clone(&wire))).abort_handle()];
         Ok(Self { wire, tasks, server: Mutex::new(None) })
@@ -426,7 +454,6 @@ impl Connection {
     pub(crate) fn hang_up(&self) {
         self.wire.lose(&Error::ConnectionLost("this client closed it".to_owned()));
         self.tasks.iter().for_each(AbortHandle::abort);
-        rustix::net::shutdown(&self.wire.stream, rustix::net::Shutdown::Both).ok();
     }
 
     /// Sends a request, and gives a ticket for its answer.

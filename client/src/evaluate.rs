@@ -252,7 +252,7 @@ impl Future for Evaluation {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.inner {
-            Ok(ticket) => Pin::new(ticket).poll(context).map(|answer| read_result(&*answer?)),
+            Ok(ticket) => Pin::new(ticket).poll(context).map(|answer| read_result(&answer?)),
             Err(fault) => Poll::Ready(Err(fault.take().unwrap_or_else(|| Error::Request("the evaluation was awaited twice".to_owned())))),
         }
     }

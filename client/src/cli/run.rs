@@ -157,7 +157,7 @@ fn show(program: &Text, result: &EvaluateResult, options: &ProgramArgs, streamed
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
 
     fn scope_json(allow: &[&str], deny: &[&str]) -> serde_json::Value {

@@ -1,9 +1,9 @@
 //! Errors for people: what was wrong, where, why, and what to do.
 
-use super::excerpt::window;
+use super::excerpt::{Window, window};
 use super::{line, lines};
 use crate::cli::read::Text;
-use annotate_snippets::{Group, Level, Origin, Renderer};
+use annotate_snippets::{Group, Level, Renderer};
 use brig::{Error, ErrorCause, EvaluationCode, EvaluationError, Outcome};
 
 /// Most causes that are shown, one below another.
@@ -16,11 +16,9 @@ pub(crate) fn evaluation_error(error: &EvaluationError, outcome: Outcome, progra
     let name = line(&program.name);
     let mut group = Group::with_title(Level::ERROR.primary_title(title(error)).id(error.code.as_str()));
     let place = error.line.map(|line| (index(line), error.column.map_or(1, index)));
-    if let Some((row, column)) = place {
-        match window(&program.text, row, column) {
-            Some(window) => group = group.element(window.snippet(&name, None)),
-            None => group = group.element(Origin::path(name.as_str()).line(row).char_column(column)),
-        }
+    let window = place.and_then(|(row, column)| window(&program.text, row, column));
+    if let Some(window) = &window {
+        group = group.element(window.snippet());
     }
     for note in notes(error, outcome) {
         group = group.element(Level::NOTE.message(note));
@@ -28,7 +26,17 @@ pub(crate) fn evaluation_error(error: &EvaluationError, outcome: Outcome, progra
     for help in advice(error) {
         group = group.element(Level::HELP.message(help));
     }
-    Renderer::styled().render(&[group]) + "\n"
+    let rendered = Renderer::styled().render(&[group]);
+    match (place, rendered.split_once('\n')) {
+        (Some((row, column)), Some((title, rest))) => format!("{title}\n{}--> {name}:{row}:{column}\n{rest}\n", indent(window.as_ref())),
+        (Some((row, column)), None) => format!("{rendered}\n --> {name}:{row}:{column}\n"),
+        (None, _) => rendered + "\n",
+    }
+}
+
+/// As far as the line numbers of the excerpt reach.
+fn indent(window: Option<&Window>) -> String {
+    " ".repeat(window.map_or(1, |window| window.last_line().to_string().len()))
 }
 
 fn index(number: u32) -> usize {
