@@ -53,7 +53,7 @@ fn the_value_is_standard_output_and_nothing_else_is() {
     result["stdout"] = json!("from the program\u{1b}[2J\n");
     result["warnings"] = json!([{"code": "lossy_value", "message": "a NaN became null", "path": "$.a"}]);
     let output = with_server(&["eval", "1"], answering(result));
-    assert_eq!(text(&output.stdout), "{\"refunded\":1,\"total\":2}\n");
+    assert_eq!(text(&output.stdout), "{\n  \"refunded\": 1,\n  \"total\": 2\n}\n");
     let errors = text(&output.stderr);
     assert!(errors.contains("from the program\\u{1b}[2J\n") && errors.contains("warning at $.a: a NaN became null"), "{errors}");
     assert_eq!(output.status.code(), Some(0));
@@ -353,7 +353,7 @@ fn check_and_version_say_what_brigd_says() {
     let bad = with_server(&["check", "-"], |peer| {
         let request = peer.expect("check");
         let error = json!({"code": "syntax_error", "name": "SyntaxError", "message": "unexpected token", "line": 1, "column": 1, "retryable": false});
-        peer.answer(&request, &json!({"ok": false, "errors": [error]}));
+        peer.answer(&request, &json!({"ok": false, "error": error}));
     });
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stderr).contains("unexpected token"));

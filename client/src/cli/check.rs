@@ -17,7 +17,7 @@ pub(crate) async fn check(global: &Global, args: CheckArgs) -> Result<Exit, Faul
     if args.json {
         terminal::out(&render::json_line(&result));
     } else {
-        for error in &result.errors {
+        if let Some(error) = &result.error {
             terminal::err(&render::evaluation_error(error, Outcome::Failed, &program));
         }
         if result.ok {

@@ -79,6 +79,13 @@ impl Exit {
         }
     }
 
+    /// The same table in `docs/cli.md`.
+    #[cfg(test)]
+    fn document() -> String {
+        let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |")).collect();
+        format!("| code | means |\n|---|---|\n{}\n", rows.join("\n"))
+    }
+
     /// The table, as `--help` prints it.
     pub(crate) fn help() -> String {
         let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("  {code}  {meaning}")).collect();
@@ -103,6 +110,12 @@ mod tests {
         for (exit, code, _) in Exit::TABLE {
             assert_eq!(exit.code(), *code);
         }
+    }
+
+    #[test]
+    fn the_table_of_the_document_is_that_of_the_code() {
+        let text = include_str!("../../../docs/cli.md");
+        assert!(text.contains(&Exit::document()), "docs/cli.md should have\n{}", Exit::document());
     }
 
     #[test]

@@ -161,9 +161,9 @@ impl EvaluationError {
 pub struct CheckResult {
     /// Whether the program would be run.
     pub ok: bool,
-    /// Why not, in the order of the text; empty when `ok`.
-    #[serde(default)]
-    pub errors: Vec<EvaluationError>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<EvaluationError>,
 }
 
 /// One error below another.

@@ -1,7 +1,8 @@
-//! A JSON value for a terminal or a pipe.
+//! A JSON value for people.
 //!
 //! Owns pretty-printing of JSON text as text: numbers keep their spelling, members
-//! their order, and nesting is no recursion.
+//! their order, and nesting is no recursion. What it prints is always the same value as
+//! JSON, so that it can go through a pipe too.
 
 use serde_json::value::RawValue;
 use std::fmt::Write;
@@ -9,13 +10,14 @@ use std::fmt::Write;
 /// Widest array or object that stays on one line.
 const INLINE_CHARACTERS: usize = 60;
 
-/// The value as it is printed, with its line end.
-pub(crate) fn value(value: &RawValue, raw: bool, person: bool) -> String {
+/// The value as it is printed, with its line end. A `raw` string has no quotes, and is
+/// made safe when a `terminal` shows it.
+pub(crate) fn value(value: &RawValue, raw: bool, terminal: bool) -> String {
     let text = value.get();
     if raw && let Ok(string) = serde_json::from_str::<String>(text) {
-        return format!("{}\n", if person { super::lines(&string) } else { string });
+        return format!("{}\n", if terminal { super::lines(&string) } else { string });
     }
-    if person { pretty(text) + "\n" } else { text.replace('\n', " ") + "\n" }
+    pretty(text) + "\n"
 }
 
 /// One token after another, indented by two.
@@ -26,11 +28,12 @@ pub(crate) fn pretty(text: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '{' | '[' => match inline(rest) {
-                Some((length, short)) => {
+                // An object at the top is the answer: a member a line.
+                Some((length, short)) if first == '[' || depth > 0 || length <= 2 => {
                     out.push_str(&short);
                     length
                 }
-                None => {
+                _ => {
                     depth += 1;
                     out.push(first);
                     new_line(&mut out, depth);
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn short_values_stay_on_one_line_and_long_ones_are_indented() {
-        assert_eq!(pretty(r#"{"refunded":1,"total":2}"#), r#"{"refunded": 1, "total": 2}"#);
+        assert_eq!(pretty(r#"{"refunded":1,"all":{"total":2}}"#), "{\n  \"refunded\": 1,\n  \"all\": {\"total\": 2}\n}");
+        assert_eq!((pretty("[1,2]"), pretty("{}"), pretty("[]")), ("[1, 2]".to_owned(), "{}".to_owned(), "[]".to_owned()));
         let long = format!(r#"{{"a":"{}","b":[1,2]}}"#, "x".repeat(80));
         assert_eq!(pretty(&long), format!("{{\n  \"a\": \"{}\",\n  \"b\": [1, 2]\n}}", "x".repeat(80)));
     }
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(value(&raw(r#""a\nb""#), true, true), "a\nb\n");
         assert_eq!(value(&raw(r#""a\u001bb""#), true, true), "a\\u{1b}b\n");
         assert_eq!(value(&raw(r#""a""#), false, true), "\"a\"\n");
-        assert_eq!(value(&raw("[\n1,\n2]"), false, false), "[ 1, 2]\n");
+        assert_eq!(value(&raw(r#""a\u001bb""#), true, false), "a\u{1b}b\n");
     }
 
     #[test]
