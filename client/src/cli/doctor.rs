@@ -9,6 +9,7 @@ use super::{Fault, session, terminal};
 use brig::protocol::escape::escaped;
 use brig::{Client, find_binary};
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -17,26 +18,47 @@ use tokio::process::Command;
 /// How long a probe may take.
 const PROBE_TIME: Duration = Duration::from_secs(30);
 
+/// How good what was found is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    /// As it should be.
+    Good,
+    /// Could be better: brigd runs without it.
+    Missing,
+    /// brigd does not run like this, or not safely enough by default.
+    Problem,
+}
+
 /// One thing that was looked at.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     what: String,
-    good: bool,
+    grade: Grade,
     detail: String,
     remedy: Option<String>,
 }
 
 impl Finding {
     fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), good: true, detail: detail.into(), remedy: None }
+        Self { what: what.into(), grade: Grade::Good, detail: detail.into(), remedy: None }
     }
 
     fn bad(what: impl Into<String>, detail: impl Into<String>, remedy: Option<String>) -> Self {
-        Self { what: what.into(), good: false, detail: detail.into(), remedy }
+        Self { what: what.into(), grade: Grade::Problem, detail: detail.into(), remedy }
     }
 
     fn to_json(&self) -> Value {
-        json!({"what": self.what, "ok": self.good, "detail": self.detail, "remedy": self.remedy})
+        json!({"what": self.what, "grade": self.grade.name(), "detail": self.detail, "remedy": self.remedy})
+    }
+}
+
+impl Grade {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Missing => "missing",
+            Self::Problem => "problem",
+        }
     }
 }
 
@@ -50,23 +72,26 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
         Err(why) => findings.push(Finding::bad("brig-worker", why.clone(), None)),
     }
     findings.push(reach(global).await);
-    let healthy = findings.iter().all(|finding| finding.good);
+    let healthy = findings.iter().all(|finding| finding.grade != Grade::Problem);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         terminal::out(&format!("{}\n", json!({"ok": healthy, "findings": all})));
     } else {
         findings.iter().for_each(|finding| terminal::out(&shown(finding)));
-        let summary = if healthy { "everything is in order\n" } else { "there are problems; see the remedies above\n" };
+        let summary = match findings.iter().map(|finding| finding.grade).max_by_key(|grade| *grade as u8) {
+            Some(Grade::Problem) => "there are problems; see the remedies above\n",
+            Some(Grade::Missing) => "brigd runs here; what is missing would confine workers further\n",
+            _ => "everything is in order\n",
+        };
         terminal::out(summary);
     }
     Ok(if healthy { Exit::Succeeded } else { Exit::Failed })
 }
 
 fn shown(finding: &Finding) -> String {
-    let mark = if finding.good { "ok     " } else { "MISSING" };
-    let mut text = format!("{mark} {:<18} {}\n", finding.what, terminal::safe_lines(&finding.detail));
+    let mut text = format!("{:<8} {:<18} {}\n", finding.grade.name(), finding.what, terminal::safe_lines(&finding.detail));
     if let Some(remedy) = &finding.remedy {
-        text.push_str(&format!("        remedy: {remedy}\n"));
+        writeln!(text, "         remedy: {remedy}").ok();
     }
     text
 }
@@ -134,7 +159,8 @@ fn read_report(report: &Map<String, Value>) -> Vec<Finding> {
     }
     if let Some(failed) = report.get("failed") {
         let layer = failed.get("layer").and_then(Value::as_str).unwrap_or("unknown");
-        findings.push(missing(layer, "refused", failed.get("errno").and_then(Value::as_i64)));
+        let finding = missing(layer, "refused", failed.get("errno").and_then(Value::as_i64));
+        findings.push(Finding { grade: Grade::Problem, ..finding });
     }
     let layers = report.get("layers").and_then(Value::as_object);
     for (layer, state) in layers.into_iter().flatten() {
@@ -161,9 +187,9 @@ fn missing(layer: &str, cause: &str, errno: Option<i64>) -> Finding {
         "needs_root" => "needs root",
         "no_proc" => "needs /proc",
         "not_tried" => "not tried, because something before it is missing",
-        other => return Finding::bad(escaped(layer, 40), format!("{}{system}", escaped(other, 80)), remedy(layer, cause)),
+        other => &escaped(other, 80),
     };
-    Finding::bad(escaped(layer, 40), format!("{why}{system}"), remedy(layer, cause))
+    Finding { what: escaped(layer, 40), grade: Grade::Missing, detail: format!("{why}{system}"), remedy: remedy(layer, cause) }
 }
 
 /// What an operator can do about a missing layer.
@@ -172,7 +198,9 @@ fn remedy(layer: &str, cause: &str) -> Option<String> {
         (_, "switched_off") => "switch it on again in brigd's configuration",
         (_, "not_tried") => return None,
         (_, "no_proc") => "mount /proc for the process that starts brigd",
-        ("own_uid", _) => "run brigd as root (the service does), or give its user a range in /etc/subuid and /etc/subgid",
+        ("own_uid", _) => {
+            "run brigd as root with a range of user ids for workers (setting workers.uid_range); namespaces and seccomp confine them without it"
+        }
         (
             "user_namespace" | "mount_namespace" | "net_namespace" | "ipc_namespace" | "uts_namespace" | "pid_namespace"
             | "cgroup_namespace",
@@ -209,8 +237,8 @@ mod tests {
         let found = findings(json!({"level": "strong", "landlockAbi": 4, "layers": {
             "user_namespace": {"missing": "refused", "errno": 1}, "seccomp": "active", "empty_root": {"missing": "not_tried", "errno": 0}}}));
         let by_name = |name: &str| found.iter().find(|finding| finding.what == name).unwrap();
-        assert!(by_name("sandbox level").good && by_name("seccomp").good);
-        assert!(!by_name("user_namespace").good);
+        assert!(by_name("sandbox level").grade == Grade::Good && by_name("seccomp").grade == Grade::Good);
+        assert_eq!(by_name("user_namespace").grade, Grade::Missing);
         assert!(by_name("user_namespace").detail.contains("Operation not permitted"));
         assert!(by_name("user_namespace").remedy.as_deref().unwrap().contains("user.max_user_namespaces"));
         assert_eq!(by_name("empty_root").remedy, None);
@@ -219,7 +247,7 @@ mod tests {
     #[test]
     fn a_probe_that_failed_is_a_problem() {
         let found = findings(json!({"level": null, "failed": {"layer": "seccomp", "errno": 22}}));
-        assert!(found.iter().all(|finding| !finding.good));
+        assert!(found.iter().all(|finding| finding.grade == Grade::Problem));
         assert!(found.iter().any(|finding| finding.what == "seccomp"));
     }
 }
