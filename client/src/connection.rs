@@ -145,11 +145,7 @@ impl Wire {
             match self.stream.try_write(line) {
                 Ok(written) => rest = line.get(written..).unwrap_or_default(),
                 Err(fault) if fault.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(fault) => {
-                    drop(unsent);
-                    self.lose(&Error::ConnectionLost(fault.to_string()));
-                    return;
-                }
+                Err(_) => return self.read_to_the_end(),
             }
         }
         if !rest.is_empty() {
@@ -157,6 +153,12 @@ impl Wire {
             drop(unsent);
             self.more.notify_one();
         }
+    }
+
+    /// Nothing can be written any more. What brigd said before that may still be there
+    /// to be read, and says why; after it the reader finds the end.
+    fn read_to_the_end(&self) {
+        rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Read).ok();
     }
 
     /// Ends everything that waits, with the same reason. The first reason stands.
@@ -345,8 +347,8 @@ fn refusal(error: &ErrorObject<'_>) -> Error {
     }
 }
 
-/// Why a line could not be read. An error without an id is brigd saying that it could
-/// not read one of ours.
+/// Why a line could not be read. An error without an id is brigd sending this client
+/// away before it read anything, or saying that it could not read a line of ours.
 fn unread(line: &[u8], fault: &str) -> Error {
     #[derive(serde::Deserialize)]
     struct Unaddressed {
@@ -355,9 +357,14 @@ fn unread(line: &[u8], fault: &str) -> Error {
     #[derive(serde::Deserialize)]
     struct UnaddressedError {
         message: String,
+        data: Option<ErrorData>,
     }
-    match serde_json::from_slice::<Unaddressed>(line) {
-        Ok(told) => Error::Protocol(format!("brigd could not read a request: {}", told.error.message)),
+    use RequestCode::{NotPermitted, Overloaded, QuotaExceeded, ShuttingDown};
+    match serde_json::from_slice::<Unaddressed>(line).map(|told| told.error) {
+        Ok(UnaddressedError { data: Some(data), .. }) if matches!(data.code, NotPermitted | Overloaded | QuotaExceeded | ShuttingDown) => {
+            Error::Refused(Box::new(data))
+        }
+        Ok(told) => Error::Protocol(format!("brigd could not read a request: {}", told.message)),
         Err(_) => Error::Protocol(fault.to_owned()),
     }
 }
@@ -403,9 +410,8 @@ async fn write_unsent(wire: Arc<Wire>) {
     loop {
         wire.more.notified().await;
         while !lock(&wire.unsent).is_empty() {
-            if let Err(fault) = write_some(&wire).await {
-                wire.lose(&Error::ConnectionLost(fault.to_string()));
-                return;
+            if write_some(&wire).await.is_err() {
+                return wire.read_to_the_end();
             }
         }
     }

@@ -235,7 +235,12 @@ fn socket_in(folder: &Path) -> PathBuf {
 
 fn spawn(binary: PathBuf, folder: TempDir, options: &StartOptions) -> Result<PrivateServer, Error> {
     let socket = socket_in(folder.path());
-    let mut child = Command::new(&binary)
+    let mut command = Command::new(&binary);
+    // They are this process's own affair with its service manager.
+    for variable in ["NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", "WATCHDOG_USEC", "WATCHDOG_PID"] {
+        command.env_remove(variable);
+    }
+    let mut child = command
         .arg("--socket")
         .arg(&socket)
         .arg("--exit-on-stdin-close")

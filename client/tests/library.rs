@@ -370,6 +370,18 @@ async fn a_refusal_is_typed_and_means_that_nothing_ran() {
 }
 
 #[tokio::test]
+async fn a_client_that_is_sent_away_at_the_door_is_refused() {
+    let server = FakeServer::start(|peer| {
+        let data = json!({"code": "overloaded", "message": "there are as many connections as may be", "retryable": true});
+        peer.write(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no room", "data": data}}));
+    });
+    let client = Client::connect(server.socket()).await.unwrap();
+    let error = soon(client.evaluate(Evaluate::new("x"))).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused(data) if data.code == RequestCode::Overloaded), "{error}");
+    server.finish();
+}
+
+#[tokio::test]
 async fn what_brigd_would_not_take_is_not_sent() {
     let server = FakeServer::start(|peer| {
         let request = peer.expect("evaluate");
