@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::Instant;
 
 /// Where the service listens.
@@ -163,6 +163,8 @@ pub(crate) struct PrivateServer {
     binary: PathBuf,
     socket: PathBuf,
     child: Child,
+    /// Kept here, because waiting for a child closes what it holds of this.
+    held: Option<ChildStdin>,
     log: Arc<Mutex<Vec<u8>>>,
     _folder: TempDir,
 }
@@ -178,7 +180,7 @@ impl PrivateServer {
 
     /// Asks it to end by closing its standard input, and waits until it has.
     pub(crate) async fn stop(mut self) {
-        drop(self.child.stdin.take());
+        drop(self.held.take());
         tokio::time::timeout(STOP_TIME, self.child.wait()).await.ok();
         // What is left, if anything, is killed by the drop.
     }
@@ -257,7 +259,8 @@ fn spawn(binary: PathBuf, folder: TempDir, options: &StartOptions) -> Result<Pri
     if let Some(stderr) = child.stderr.take() {
         tokio::spawn(keep_last(stderr, Arc::clone(&log)));
     }
-    Ok(PrivateServer { binary, socket, child, log, _folder: folder })
+    let held = child.stdin.take();
+    Ok(PrivateServer { binary, socket, child, held, log, _folder: folder })
 }
 
 /// Reads a log to its end, so that its writer never waits, and keeps the last of it.
@@ -334,10 +337,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_brigd_that_never_listens_is_given_up_and_killed() {
+    async fn a_brigd_that_never_listens_keeps_its_standard_input_until_it_is_given_up_and_killed() {
         let folder = tempfile::tempdir().unwrap();
         let pid_file = folder.path().join("pid");
-        let binary = script(folder.path(), &format!("echo $$ > {}; exec sleep 1000", pid_file.display()));
+        let binary = script(folder.path(), &format!("echo $$ > {}; exec cat", pid_file.display()));
         let options = StartOptions::new().brigd(&binary).ready_within(Duration::from_millis(300));
         let fault = start(&options).await.err().unwrap().to_string();
         assert!(fault.contains("not ready within 300ms"), "{fault}");
