@@ -112,7 +112,7 @@ impl Client {
     }
 
     fn evaluate_with(&self, evaluate: &Evaluate, also: Option<&Handlers>) -> Evaluation {
-        let sent = evaluate.params().and_then(|params| self.connection.request(method::EVALUATE, &params, Some(evaluate.offer(also))));
+        let sent = evaluate.params().and_then(|params| self.connection.evaluate(params, evaluate.offer(also)));
         Evaluation::new(sent)
     }
 
@@ -153,7 +153,7 @@ impl Client {
     /// # Errors
     /// [`Error`] when the connection or the request fails, or the answer is not an `R`.
     pub async fn request<R: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<R, Error> {
-        let answer = self.connection.request(method, params, None)?.await?;
+        let answer = self.connection.request(method, params)?.await?;
         serde_json::from_str(answer.get()).map_err(|fault| Error::Protocol(format!("the result of {method}: {fault}")))
     }
 

@@ -7,7 +7,9 @@
 use crate::embedded::PrivateServer;
 use crate::error::Error;
 use crate::functions::{FunctionError, Handlers, HostCall};
-use brig_protocol::client::{CancelParams, HostCallParams, HostCancelParams, OutputNote, StartedNote, Warning, WarningNote, method};
+use brig_protocol::client::{
+    CancelParams, EvaluateParams, HostCallParams, HostCancelParams, OutputNote, StartedNote, Warning, WarningNote, method,
+};
 use brig_protocol::codes::{CallCode, RPC_METHOD_NOT_FOUND, RequestCode};
 use brig_protocol::json::{self, Bounds};
 use brig_protocol::limits;
@@ -47,10 +49,27 @@ pub(crate) struct Offer {
     pub(crate) ended: CancellationToken,
 }
 
+impl Offer {
+    /// Whether brigd may ask or tell anything while the evaluation runs.
+    fn is_empty(&self) -> bool {
+        self.handlers.is_empty() && self.on_output.is_none() && self.on_warning.is_none()
+    }
+}
+
 struct Pending {
     answer: oneshot::Sender<Result<Box<RawValue>, Error>>,
     offer: Option<Arc<Offer>>,
+    /// Whether brigd was asked to tell the id of the evaluation first.
+    announced: bool,
     evaluation: Option<String>,
+}
+
+impl Pending {
+    /// Whether an evaluation that nobody knows may be this one. There is at most one at
+    /// a time: while there is, further evaluations have themselves announced.
+    fn is_unnamed(&self) -> bool {
+        self.offer.is_some() && !self.announced && self.evaluation.is_none()
+    }
 }
 
 #[derive(Default)]
@@ -63,18 +82,26 @@ struct Table {
 }
 
 impl Table {
-    /// The offer of an evaluation. An evaluation that was not announced belongs to the
-    /// only request that can have begun it, if there is only one.
+    /// Makes room for a request's answer; gives its id, and whether its evaluation has to
+    /// be announced.
+    fn add(&mut self, answer: oneshot::Sender<Result<Box<RawValue>, Error>>, offer: Option<Offer>) -> Result<(i64, bool), Error> {
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
+        }
+        self.last_id += 1;
+        let offer = offer.filter(|offer| !offer.is_empty()).map(Arc::new);
+        let announced = offer.is_some() && self.requests.values().any(Pending::is_unnamed);
+        self.requests.insert(self.last_id, Pending { answer, offer, announced, evaluation: None });
+        Ok((self.last_id, announced))
+    }
+
+    /// The offer of an evaluation. One that was not announced belongs to the only
+    /// request that can have begun it.
     fn offer(&mut self, evaluation: &str) -> Option<Arc<Offer>> {
         if let Some(request) = self.evaluations.get(evaluation) {
             return self.requests.get(request).and_then(|pending| pending.offer.clone());
         }
-        let mut unnamed = self.requests.iter().filter(|(_, pending)| pending.offer.is_some() && pending.evaluation.is_none());
-        let (request, _) = unnamed.next()?;
-        if unnamed.next().is_some() {
-            return None;
-        }
-        let request = *request;
+        let request = *self.requests.iter().find(|(_, pending)| pending.is_unnamed())?.0;
         self.name(request, evaluation);
         self.requests.get(&request).and_then(|pending| pending.offer.clone())
     }
@@ -84,6 +111,15 @@ impl Table {
             pending.evaluation = Some(evaluation.to_owned());
             self.evaluations.insert(evaluation.to_owned(), request);
         }
+    }
+
+    /// Ends what an evaluation offers; says whether it was still running.
+    fn abandon(&self, request: i64) -> bool {
+        let pending = self.requests.get(&request);
+        if let Some(offer) = pending.and_then(|pending| pending.offer.as_ref()) {
+            offer.ended.cancel();
+        }
+        pending.is_some()
     }
 
     fn remove(&mut self, request: i64) -> Option<Pending> {
@@ -463,29 +499,23 @@ impl Connection {
     }
 
     /// Sends a request, and gives a ticket for its answer.
-    pub(crate) fn request(self: &Arc<Self>, method: &str, params: &impl Serialize, offer: Option<Offer>) -> Result<Ticket, Error> {
-        let cancels = offer.is_some();
+    pub(crate) fn request(self: &Arc<Self>, method: &str, params: &impl Serialize) -> Result<Ticket, Error> {
+        let (ticket, _) = self.ticket(None)?;
+        ticket.send(method, params)
+    }
+
+    /// Sends an evaluation, and gives a ticket for its answer.
+    pub(crate) fn evaluate(self: &Arc<Self>, mut params: EvaluateParams<'_>, offer: Offer) -> Result<Ticket, Error> {
+        let (mut ticket, announced) = self.ticket(Some(offer))?;
+        params.announce = announced;
+        ticket.cancels = true;
+        ticket.send(method::EVALUATE, &params)
+    }
+
+    fn ticket(self: &Arc<Self>, offer: Option<Offer>) -> Result<(Ticket, bool), Error> {
         let (sender, answer) = oneshot::channel();
-        let request = {
-            let mut table = lock(&self.wire.table);
-            if let Some(lost) = &table.lost {
-                return Err(lost.clone());
-            }
-            table.last_id += 1;
-            table.last_id
-        };
-        let line = rpc::request(&Id::Number(request), method, params);
-        check_line(&line).map_err(|why| Error::Request(format!("the request can not be sent: {why}")))?;
-        let pending = Pending { answer: sender, offer: offer.map(Arc::new), evaluation: None };
-        {
-            let mut table = lock(&self.wire.table);
-            if let Some(lost) = &table.lost {
-                return Err(lost.clone());
-            }
-            table.requests.insert(request, pending);
-        }
-        self.wire.send(&line);
-        Ok(Ticket { connection: Arc::clone(self), request, answer, cancels, done: false })
+        let (request, announced) = lock(&self.wire.table).add(sender, offer)?;
+        Ok((Ticket { connection: Arc::clone(self), request, answer, sent: false, cancels: false, done: false }, announced))
     }
 
     /// Sends a request whose answer nobody needs.
@@ -511,11 +541,21 @@ pub(crate) struct Ticket {
     connection: Arc<Connection>,
     request: i64,
     answer: oneshot::Receiver<Result<Box<RawValue>, Error>>,
+    sent: bool,
     cancels: bool,
     done: bool,
 }
 
 impl Ticket {
+    /// Sends the request; one that brigd would not take is dropped instead.
+    fn send(mut self, method: &str, params: &impl Serialize) -> Result<Self, Error> {
+        let line = rpc::request(&Id::Number(self.request), method, params);
+        check_line(&line).map_err(|why| Error::Request(format!("the request can not be sent: {why}")))?;
+        self.sent = true;
+        self.connection.wire.send(&line);
+        Ok(self)
+    }
+
     pub(crate) fn canceller(&self) -> Canceller {
         Canceller { wire: Arc::downgrade(&self.connection.wire), request: self.request }
     }
@@ -538,8 +578,16 @@ impl Drop for Ticket {
         if self.done {
             return;
         }
-        let forgotten = lock(&self.connection.wire.table).remove(self.request);
-        if forgotten.is_some() && self.cancels {
+        let mut table = lock(&self.connection.wire.table);
+        if !(self.sent && self.cancels) {
+            drop(table.remove(self.request));
+            return;
+        }
+        // It stays known until brigd has answered: a call of its that is on its way must
+        // not be taken for that of another evaluation.
+        let running = table.abandon(self.request);
+        drop(table);
+        if running {
             self.connection.wire.send(&cancel_line(self.request));
         }
     }

@@ -190,7 +190,6 @@ impl Evaluate {
             None => None,
         };
         let stream = self.offer.on_output.is_some();
-        let listens = stream || self.offer.on_warning.is_some();
         Ok(EvaluateParams {
             source: Cow::Borrowed(&self.source),
             form: self.form,
@@ -206,7 +205,8 @@ impl Evaluate {
             time_zone: self.time_zone.clone(),
             idempotency_key: self.idempotency_key.clone(),
             detach: self.detach,
-            announce: listens || !self.functions.is_empty() || self.vm.is_some(),
+            // The connection decides: it knows what else is running.
+            announce: false,
             check: self.check,
             trace: self.trace.clone(),
         })

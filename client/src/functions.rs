@@ -391,6 +391,10 @@ impl From<Collection> for HostFunctions {
 pub(crate) struct Handlers(HashMap<String, Handler>);
 
 impl Handlers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn extend(&mut self, more: &Self) {
         self.0.extend(more.0.iter().map(|(name, handler)| (name.clone(), Arc::clone(handler))));
     }

@@ -221,6 +221,32 @@ async fn a_dropped_evaluation_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_dropped_evaluation_is_never_taken_for_that_of_the_next() {
+    let (sent, wait) = oneshot::channel();
+    let server = FakeServer::start(move |peer| {
+        let dropped = peer.expect("evaluate");
+        sent.send(()).unwrap();
+        peer.expect("cancel");
+        let next = peer.expect("evaluate");
+        assert_eq!(next["params"]["announce"], true);
+        peer.call("late", "ev_1", 1, "orders.list", &json!({}));
+        assert_eq!(peer.read()["error"]["data"]["code"], "cancelled");
+        peer.started(&next, "ev_2");
+        peer.call("own", "ev_2", 1, "orders.list", &json!({}));
+        let answer = peer.read();
+        peer.answer(&dropped, &ended("cancelled", "cancelled"));
+        peer.answer(&next, &succeeded(answer["result"].clone()));
+    });
+    let client = Client::connect(server.socket()).await.unwrap();
+    let functions = || one_function(|_, call: HostCall| async move { Ok(json!(call.evaluation())) });
+    let evaluation = client.evaluate(Evaluate::new("x").host_functions(functions()));
+    soon(wait).await.unwrap();
+    drop(evaluation);
+    assert_eq!(value_of(client.evaluate(Evaluate::new("y").host_functions(functions()))).await, json!("ev_2"));
+    server.finish();
+}
+
+#[tokio::test]
 async fn a_canceller_ends_an_evaluation_and_leaves_its_result() {
     let server = FakeServer::start(|peer| {
         let request = peer.expect("evaluate");
@@ -242,14 +268,22 @@ async fn evaluations_share_a_connection_and_never_each_others_calls_output_or_an
     let server = FakeServer::start(|peer| {
         let a = peer.expect("evaluate");
         let b = peer.expect("evaluate");
-        assert_eq!(a["params"]["announce"], true);
-        peer.started(&b, "ev_b");
-        peer.started(&a, "ev_a");
-        peer.notify("evaluation.output", &json!({"evaluation": "ev_b", "stream": "stdout", "text": "from b\n"}));
+        let c = peer.expect("evaluate");
+        // Nothing but the first can be meant by an id that nobody has told.
+        let announced = [&a, &b, &c].map(|request| request["params"]["announce"].clone());
+        assert_eq!(announced, [Value::Null, json!(true), json!(true)]);
         peer.call("1", "ev_a", 1, "orders.list", &json!({}));
         let from_a = peer.read()["result"].clone();
+        peer.started(&c, "ev_c");
+        peer.started(&b, "ev_b");
+        peer.notify("evaluation.output", &json!({"evaluation": "ev_b", "stream": "stdout", "text": "from b\n"}));
         peer.call("2", "ev_b", 1, "orders.list", &json!({}));
         let from_b = peer.read()["result"].clone();
+        peer.call("3", "ev_c", 1, "orders.list", &json!({}));
+        let from_c = peer.read()["result"].clone();
+        peer.call("4", "ev_unknown", 1, "orders.list", &json!({}));
+        assert_eq!(peer.read()["error"]["data"]["code"], "cancelled");
+        peer.answer(&c, &succeeded(from_c));
         peer.answer(&b, &succeeded(from_b));
         peer.answer(&a, &succeeded(from_a));
     });
@@ -259,8 +293,8 @@ async fn evaluations_share_a_connection_and_never_each_others_calls_output_or_an
             .host_functions(one_function(move |_, _| async move { Ok(json!(name)) }))
             .on_output(move |note| assert_eq!((name, note.text.as_str()), ("b", "from b\n")))
     };
-    let (a, b) = (client.evaluate(named("a")), client.evaluate(named("b")));
-    assert_eq!(tokio::join!(value_of(a), value_of(b)), (json!("a"), json!("b")));
+    let [a, b, c] = ["a", "b", "c"].map(|name| client.evaluate(named(name)));
+    assert_eq!(tokio::join!(value_of(a), value_of(b), value_of(c)), (json!("a"), json!("b"), json!("c")));
     server.finish();
 }
 

@@ -64,14 +64,20 @@ fn notes(error: &EvaluationError, outcome: Outcome) -> Vec<String> {
     for (number, member) in error.errors.iter().take(CAUSES).enumerate() {
         notes.push(format!("error {} of {}: {}", number + 1, error.errors.len(), one_cause(member)));
     }
-    if let Some(stack) = error.stack.as_deref().filter(|stack| stack.lines().count() > 1) {
-        let shown: Vec<String> = stack.lines().take(STACK_LINES).map(|frame| line(frame.trim())).collect();
-        notes.push(lines(&shown.join("\n")));
+    // One frame says no more than the place does.
+    let frames: Vec<String> = error.stack.iter().flat_map(|stack| frames(stack)).collect();
+    if frames.len() > 1 {
+        notes.push(frames.join("\n"));
     }
     if outcome == Outcome::Cancelled {
         notes.push("what was done until then is listed above; it is not undone".to_owned());
     }
     notes
+}
+
+/// The frames of a stack, without the message that stands above them.
+fn frames(stack: &str) -> impl Iterator<Item = String> {
+    stack.lines().map(str::trim).filter(|frame| frame.starts_with("at ")).take(STACK_LINES).map(line)
 }
 
 fn one_cause(cause: &ErrorCause) -> String {

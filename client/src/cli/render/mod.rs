@@ -65,7 +65,7 @@ pub(crate) fn calls(calls: &[CallRecord]) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+    let mut text = table.lines().map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned() + "\n").collect::<String>();
     if calls.iter().any(|call| call.state == CallState::Unknown) {
         text.push_str("unknown: it was started, and nobody can say whether it had its effect\n");
     }
