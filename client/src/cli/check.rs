@@ -4,7 +4,7 @@ use super::args::{CheckArgs, Global};
 use super::exit::Exit;
 use super::{Fault, read, render, session, terminal};
 use brig::protocol::limits::SOURCE_BYTES;
-use brig::{CheckParams, CheckResult, Outcome};
+use brig::{CheckParams, CheckResult};
 
 /// Parses the program and says what is wrong with it.
 pub(crate) async fn check(global: &Global, args: CheckArgs) -> Result<Exit, Fault> {
@@ -18,7 +18,7 @@ pub(crate) async fn check(global: &Global, args: CheckArgs) -> Result<Exit, Faul
         terminal::out(&render::json_line(&result));
     } else {
         if let Some(error) = &result.error {
-            terminal::err(&render::evaluation_error(error, Outcome::Failed, &program));
+            terminal::err(&render::evaluation_error(error, &program));
         }
         if result.ok {
             terminal::err(&format!("{}: no problems\n", terminal::safe_lines(&program.name)));

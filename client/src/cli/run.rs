@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::read::{self, Text};
 use super::{Fault, functions_file, inputs, render, session, terminal};
 use brig::protocol::limits::SOURCE_BYTES;
-use brig::{Canceller, Evaluate, EvaluateResult, Evaluation, Mode, Operation, Permissions, Rule, Scope, ScopeRules};
+use brig::{Canceller, Evaluate, EvaluateResult, Evaluation, Mode, Operation, Outcome, Permissions, Rule, Scope, ScopeRules};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,7 +148,10 @@ fn show(program: &Text, result: &EvaluateResult, options: &ProgramArgs, streamed
         }
     }
     if let Some(error) = &result.error {
-        terminal::err(&render::evaluation_error(error, result.outcome, program));
+        if result.outcome == Outcome::Cancelled && !(options.quiet || result.calls.is_empty()) {
+            terminal::err("what was done until then is listed above; it is not undone\n");
+        }
+        terminal::err(&render::evaluation_error(error, program));
     }
     if let Some(value) = &result.value {
         terminal::out(&render::value(value, options.raw, terminal::reads_stdout()));

@@ -4,7 +4,7 @@ use super::excerpt::{Window, window};
 use super::{line, lines};
 use crate::cli::read::Text;
 use annotate_snippets::{Group, Level, Renderer};
-use brig::{Error, ErrorCause, EvaluationCode, EvaluationError, Outcome};
+use brig::{Error, ErrorCause, EvaluationCode, EvaluationError};
 
 /// Most causes that are shown, one below another.
 const CAUSES: usize = 10;
@@ -12,7 +12,7 @@ const CAUSES: usize = 10;
 const STACK_LINES: usize = 10;
 
 /// The error of an evaluation.
-pub(crate) fn evaluation_error(error: &EvaluationError, outcome: Outcome, program: &Text) -> String {
+pub(crate) fn evaluation_error(error: &EvaluationError, program: &Text) -> String {
     let name = line(&program.name);
     let mut group = Group::with_title(Level::ERROR.primary_title(title(error)).id(error.code.as_str()));
     let place = error.line.map(|line| (index(line), error.column.map_or(1, index)));
@@ -20,7 +20,7 @@ pub(crate) fn evaluation_error(error: &EvaluationError, outcome: Outcome, progra
     if let Some(window) = &window {
         group = group.element(window.snippet());
     }
-    for note in notes(error, outcome) {
+    for note in notes(error) {
         group = group.element(Level::NOTE.message(note));
     }
     for help in advice(error) {
@@ -50,7 +50,7 @@ fn title(error: &EvaluationError) -> String {
 }
 
 /// What is known beside the message.
-fn notes(error: &EvaluationError, outcome: Outcome) -> Vec<String> {
+fn notes(error: &EvaluationError) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(data) = &error.data {
         notes.push(format!("data: {}", line(&data.to_string())));
@@ -68,9 +68,6 @@ fn notes(error: &EvaluationError, outcome: Outcome) -> Vec<String> {
     let frames: Vec<String> = error.stack.iter().flat_map(|stack| frames(stack)).collect();
     if frames.len() > 1 {
         notes.push(frames.join("\n"));
-    }
-    if outcome == Outcome::Cancelled {
-        notes.push("what was done until then is listed above; it is not undone".to_owned());
     }
     notes
 }
@@ -135,9 +132,9 @@ mod tests {
     use brig::protocol::rpc::ErrorData;
     use brig::{EvaluationCode, RequestCode};
 
-    fn plain(error: &EvaluationError, outcome: Outcome, text: &str) -> String {
+    fn plain(error: &EvaluationError, text: &str) -> String {
         let program = Text { name: "program.js".to_owned(), text: text.to_owned() };
-        let styled = evaluation_error(error, outcome, &program);
+        let styled = evaluation_error(error, &program);
         anstream::adapter::strip_str(&styled).to_string()
     }
 
@@ -153,7 +150,7 @@ mod tests {
             data: None,
             cause: None,
         }));
-        let text = plain(&error, Outcome::Failed, "const a = 1;\nawait orders.lst();\n");
+        let text = plain(&error, "const a = 1;\nawait orders.lst();\n");
         for expected in [
             "error[guest_error]: TypeError: orders.lst is not a function",
             "program.js:2:14",
@@ -179,7 +176,7 @@ mod tests {
             cause: None,
         }];
         let program = Text { name: "p\u{1b}".to_owned(), text: "\u{1b}[2J".to_owned() };
-        let text = evaluation_error(&error, Outcome::Failed, &program);
+        let text = evaluation_error(&error, &program);
         // The only escape sequences left are the renderer's own colours.
         let colourless = anstream::adapter::strip_str(&text).to_string();
         for bad in ['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}'] {
@@ -193,7 +190,7 @@ mod tests {
     #[test]
     fn a_limit_is_named_with_its_value_and_its_setting() {
         let error = EvaluationError::new(EvaluationCode::MemoryLimit, "memory_limit", "out of memory").with_limit("heapBytes", 1024);
-        let text = plain(&error, Outcome::Failed, "x");
+        let text = plain(&error, "x");
         assert!(text.contains("limit heapBytes is 1024, raised by limits.heap_bytes"), "{text}");
     }
 

@@ -35,8 +35,11 @@ pub(crate) fn notes(result: &EvaluateResult) -> String {
         }
     }
     for warning in &result.warnings {
-        let place = warning.path.as_ref().map(|path| format!(" at {}", escaped(path, TEXT_BYTES))).unwrap_or_default();
-        lines.push(format!("warning{place}: {}", escaped(&warning.message, TEXT_BYTES)));
+        let message = escaped(&warning.message, TEXT_BYTES);
+        // Most messages begin with their path already.
+        let path = warning.path.as_deref().filter(|path| !warning.message.starts_with(*path));
+        let place = path.map(|path| format!(" at {}", escaped(path, TEXT_BYTES))).unwrap_or_default();
+        lines.push(format!("warning{place}: {message}"));
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }
