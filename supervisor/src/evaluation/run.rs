@@ -23,12 +23,12 @@ use crate::pool::Lease;
 use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{
-    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningNote, method,
+    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, StartedNote, Stream, Usage, Warning, WarningNote, method,
 };
 use brig_protocol::codes::{EvaluationCode, RequestCode};
 use brig_protocol::frame::Body;
 use brig_protocol::limits::Limits;
-use brig_protocol::rpc::{self, ErrorData};
+use brig_protocol::rpc::{self, ErrorData, Id};
 use brig_protocol::worker::{self, Finished, FromWorker, Kind, Violation, WorkerUsage, read_from_worker};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -53,6 +53,8 @@ const ENVELOPE_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Parties<'a> {
     /// What all connections share.
     pub(crate) service: &'a Arc<Service>,
+    /// The client's request.
+    pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
     /// The client's callbacks.
@@ -184,6 +186,10 @@ impl Run {
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
         let listed = parties.service.running.list(&evaluation, parties.peer.uid, parties.stop);
+        if program.announce {
+            let note = StartedNote { id: parties.request.clone(), evaluation: evaluation.clone() };
+            parties.outbox.send(rpc::notification(method::EVALUATION_STARTED, &note));
+        }
         let until = now + Duration::from_millis(limits.timeout_ms);
         Ok(Self {
             host: Arc::new(HostCalls {
