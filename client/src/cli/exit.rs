@@ -3,7 +3,7 @@
 //! Owns the table, which `--help` prints. "Nothing ran" and "may have run" are never
 //! the same code.
 
-use brig::{Error, EvaluateResult, EvaluationCode, Outcome};
+use brig::{Error, EvaluateResult, EvaluationCode, Outcome, RequestCode};
 use std::process::ExitCode;
 
 /// How the command ended.
@@ -70,10 +70,11 @@ impl Exit {
     }
 
     /// The code when there is no result.
-    pub(crate) const fn of_error(error: &Error) -> Self {
+    pub(crate) fn of_error(error: &Error) -> Self {
         match error {
             Error::Request(_) => Self::Usage,
             Error::Connect { .. } | Error::Start(_) => Self::Unreachable,
+            Error::Refused(data) if matches!(data.code, RequestCode::Cancelled) => Self::Cancelled,
             Error::Refused(_) | Error::Rpc { .. } => Self::Refused,
             _ => Self::Lost,
         }
