@@ -68,6 +68,7 @@ code_table! {
         Overloaded = "overloaded": true, "All workers are busy and the queue of this principal is full.";
         QuotaExceeded = "quota_exceeded": true, "This principal has used up a quota.";
         ShuttingDown = "shutting_down": true, "brigd is draining and takes no new work.";
+        Cancelled = "cancelled": true, "The client cancelled, or went away, before anything ran.";
         WorkerUnavailable = "worker_unavailable": true, "No worker could be made; nothing ran.";
         VmNotFound = "vm_not_found": false, "This principal has no vm with this id.";
         VmBusy = "vm_busy": true, "The vm runs another evaluation.";

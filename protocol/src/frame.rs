@@ -77,6 +77,64 @@ impl FrameDecoder {
     }
 }
 
+/// One whole body, owned.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl std::ops::Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+}
+
+/// Bodies up to this length are copied out of the buffer, so that it can be used again;
+/// longer ones take it along, so that no byte of them is copied.
+const COPIED_BYTES: usize = 4 * 1024;
+/// Room that is made for a read when nothing is known about what comes.
+const READ_BYTES: usize = 8 * 1024;
+/// Most room that is made for one read.
+const READ_MOST_BYTES: usize = 1024 * 1024;
+
+impl FrameDecoder {
+    /// Lets `read` append to the buffer, at its spare capacity if it likes: at least 4
+    /// KiB, never more than the greater of 8 KiB and what has been received, and never
+    /// more than 1 MiB. So a large frame takes few reads and one that was only announced
+    /// takes no memory.
+    pub fn fill<R>(&mut self, read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        let spare = self.buffer.capacity() - self.buffer.len();
+        if spare < READ_BYTES / 2 {
+            self.buffer.reserve_exact(self.buffer.len().clamp(READ_BYTES, READ_MOST_BYTES));
+        }
+        read(&mut self.buffer)
+    }
+
+    /// The next whole body, owned.
+    ///
+    /// # Errors
+    /// As [`Self::next_frame`].
+    pub fn take_body(&mut self) -> Result<Option<Body>, FrameFault> {
+        let before = self.start;
+        let Some(body) = self.next_frame()? else { return Ok(None) };
+        if body.len() <= COPIED_BYTES {
+            return Ok(Some(Body { bytes: body.to_vec(), start: 0 }));
+        }
+        // What follows the body in the buffer, seldom anything, moves to a new one.
+        let rest = self.buffer.split_off(self.start);
+        self.start = 0;
+        let bytes = std::mem::replace(&mut self.buffer, rest);
+        Ok(Some(Body { bytes, start: before + PREFIX_BYTES }))
+    }
+}
+
 fn check_length(announced: u32, limit: usize) -> Result<usize, FrameFault> {
     let length = usize::try_from(announced).unwrap_or(usize::MAX);
     if length == 0 {
@@ -148,6 +206,35 @@ mod tests {
         assert!(decoder.buffer.capacity() < 1024);
     }
 
+    #[test]
+    fn room_for_a_read_grows_with_what_was_received_and_not_with_what_was_announced() {
+        let mut decoder = FrameDecoder::new(BODY_BYTES);
+        decoder.fill(|buffer| buffer.extend_from_slice(&u32::try_from(BODY_BYTES).unwrap_or(0).to_le_bytes()));
+        let mut received = PREFIX_BYTES;
+        for _ in 0..200 {
+            decoder.fill(|buffer| {
+                let spare = buffer.capacity() - buffer.len();
+                assert!(spare >= 1024 && buffer.capacity() <= 2 * received + 2 * READ_BYTES, "{received}");
+                buffer.resize(buffer.capacity(), 7);
+                received = buffer.len();
+            });
+            assert_eq!(decoder.take_body(), Ok(None));
+            if received > BODY_BYTES / 2 {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_body_is_handed_over_without_a_copy() {
+        let frame = build(|out| out.resize(100_000, 1)).unwrap_or_default();
+        let mut decoder = FrameDecoder::new(BODY_BYTES);
+        decoder.fill(|buffer| buffer.extend_from_slice(&frame));
+        let place = decoder.buffer.as_ptr();
+        let body = decoder.take_body().ok().flatten().unwrap_or_default();
+        assert_eq!(body.bytes.as_ptr(), place);
+    }
+
     proptest! {
         #[test]
         fn bodies_come_out_as_they_went_in_however_the_bytes_are_cut(
@@ -163,6 +250,28 @@ mod tests {
             for piece in stream.chunks(cut) {
                 decoder.feed(piece);
                 seen.extend(drain(&mut decoder).unwrap_or_default());
+            }
+            prop_assert_eq!(seen, bodies);
+            prop_assert!(!decoder.mid_frame());
+        }
+
+        #[test]
+        fn owned_bodies_come_out_as_they_went_in_however_the_bytes_are_cut(
+            lengths in proptest::collection::vec(prop_oneof![1usize..50, 3_000usize..20_000], 0..8),
+            cut in 1usize..30_000,
+        ) {
+            let bodies: Vec<Vec<u8>> = lengths.iter().map(|length| (0..*length).map(|at| u8::try_from(at % 251).unwrap_or(0)).collect()).collect();
+            let mut stream = Vec::new();
+            for body in &bodies {
+                stream.extend(build(|out| out.extend_from_slice(body)).unwrap_or_default());
+            }
+            let mut decoder = FrameDecoder::new(BODY_BYTES);
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            for piece in stream.chunks(cut) {
+                decoder.fill(|buffer| buffer.extend_from_slice(piece));
+                while let Ok(Some(body)) = decoder.take_body() {
+                    seen.push(body.to_vec());
+                }
             }
             prop_assert_eq!(seen, bodies);
             prop_assert!(!decoder.mid_frame());

@@ -39,7 +39,7 @@
 //!
 //! # Supervisor and nursery
 //!
-//! Small fixed frames with descriptors, see the module `control`.
+//! Small fixed frames with descriptors, see [`control`].
 
 pub mod client;
 pub mod codes;

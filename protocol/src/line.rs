@@ -29,6 +29,12 @@ impl LineDecoder {
         Self { buffer: Vec::new(), searched: 0, limit, skipping: false }
     }
 
+    /// Bytes that are kept for lines that are not whole yet.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Takes bytes as they were read, then call [`Self::next_line`] until it says
     /// nothing.
     pub fn feed(&mut self, bytes: &[u8]) {

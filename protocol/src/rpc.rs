@@ -139,9 +139,18 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 /// # Errors
 /// [`RpcFault`] for anything that is not one JSON-RPC 2.0 message within bounds.
 pub fn read(line: &[u8]) -> Result<Message<'_>, RpcFault> {
+    read_within(line, Bounds::ENVELOPE)
+}
+
+/// Reads one line within other bounds: a client takes a larger envelope than brigd
+/// does, because an answer adds calls and warnings to a value at its limit.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(line: &[u8], bounds: Bounds) -> Result<Message<'_>, RpcFault> {
     let text = std::str::from_utf8(line)
         .map_err(|fault| parse_fault(format!("the line is not UTF-8 (byte {}); send UTF-8 JSON", fault.valid_up_to())))?;
-    json::count(line, Bounds::ENVELOPE).map_err(|fault| parse_fault(format!("the line is {fault}")))?;
+    json::count(line, bounds).map_err(|fault| parse_fault(format!("the line is {fault}")))?;
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|fault| envelope_fault(text, &fault))?;
     if envelope.jsonrpc != "2.0" {
         return Err(invalid(envelope.id, "member \"jsonrpc\" must be \"2.0\""));
@@ -264,8 +273,13 @@ struct OutgoingError<'a, D: Serialize> {
 
 /// One line (with its LF) from a serialisable message. Types of this crate always
 /// serialise; a payload that does not becomes an empty line, which readers skip.
+///
+/// A raw payload comes with the white space of whoever wrote it. An LF in it would end
+/// the line early and let the rest be read as a message of its own; inside JSON text an
+/// LF is only ever white space, so a space says the same.
 fn line_of(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     line.push(b'\n');
     line
 }

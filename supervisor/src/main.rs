@@ -1,6 +1,55 @@
 //! brigd: the supervisor, the only trusted process.
+//!
+//! Owns the order of the start and of the end. Everything that can fail at the start
+//! fails before a client can connect, naming what is missing and what to do.
 
-#[expect(dead_code, reason = "wired by the evaluation line")]
+mod admission;
+mod api;
+mod channel;
+mod config;
+mod connection;
+mod evaluation;
 mod host;
+mod lifecycle;
+mod listener;
+mod logging;
+mod metrics;
+mod notify;
+mod nursery;
+mod pool;
+mod records;
+mod serve;
+mod service;
+mod settings;
+mod spawn;
 
-fn main() {}
+use clap::Parser;
+use config::Config;
+use settings::{Arguments, Fault};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match start(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            tracing::error!("{fault}");
+            // The log may go to the journal; whoever started it by hand reads this.
+            eprintln!("brigd: {fault}");
+            ExitCode::from(fault.exit_code())
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> Result<(), Fault> {
+    settings::harden()?;
+    let mut config = Config::load(arguments.config.as_deref())?;
+    arguments.override_settings(&mut config);
+    logging::start(&config.server.log);
+    let workers = settings::worker_settings(&config)?;
+    let runtime = settings::runtime(config.runtime.threads)?;
+    let outcome = runtime.block_on(serve::run(config, workers, arguments));
+    // Whatever still runs on the runtime's threads has no claim to be awaited.
+    runtime.shutdown_background();
+    outcome
+}

@@ -141,6 +141,12 @@ pub fn read_from_worker(body: &[u8]) -> Result<FromWorker<'_>, Violation> {
     if counts.lone_surrogate {
         return Err(malformed("a lone surrogate"));
     }
+    // A payload goes on to a client as it is, where a line feed ends the message: it
+    // would let a worker write a message of its own. No JSON text that is made by a
+    // worker as it should be has one outside of an escape.
+    if body.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return Err(malformed("a raw line break"));
+    }
     let envelope: Envelope<'_> =
         serde_json::from_str(text).map_err(|fault| Violation::Malformed(crate::escape::escaped(&fault.to_string(), 200)))?;
     if envelope.jsonrpc != "2.0" {
@@ -278,6 +284,16 @@ mod tests {
     fn an_input_can_not_reach_out_of_its_place() {
         let body = body(host_call_frame(3, 1, "1},\"params\":{\"function\":9,\"input\":2"));
         assert!(read_from_worker(&body).is_err());
+    }
+
+    #[test]
+    fn a_payload_can_not_end_the_line_that_carries_it_to_a_client() {
+        for text in ["{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"value\":[1,\n2],\"usage\":{\"cpuMs\":0,\"peakMemoryBytes\":0}}}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":{\r}}}"] {
+            assert!(read_from_worker(text.as_bytes()).is_err(), "{text}");
+            let harmless = text.replace(['\n', '\r'], " ");
+            assert!(read_from_worker(harmless.as_bytes()).is_ok(), "{harmless}");
+        }
     }
 
     #[test]

@@ -1,0 +1,98 @@
+//! What is answered from what is known, without a worker.
+//!
+//! Owns `initialize` and the methods about configured functions, of which there are
+//! none yet: they answer so, and never guess.
+
+use super::{AtOnce, params};
+use crate::listener::Peer;
+use crate::service::Service;
+use brig_protocol::client::{FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmDisposeParams};
+use brig_protocol::codes::RequestCode;
+use brig_protocol::escape::escaped;
+use brig_protocol::rpc::{self, ErrorData, Id};
+use serde::{Deserialize, Serialize};
+
+/// Params of methods that have none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
+
+/// Params of `functions.describe`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescribeParams {
+    function: String,
+}
+
+/// Result of `functions.list`.
+#[derive(Debug, Default, Serialize)]
+struct FunctionsList {
+    functions: Vec<()>,
+}
+
+/// Result of `vm.list`.
+#[derive(Debug, Default, Serialize)]
+struct VmList {
+    vms: Vec<()>,
+}
+
+/// The answer line of a method that is answered from what is known.
+///
+/// # Errors
+/// What is wrong with the request, or that it is not offered.
+pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtOnce, text: &str) -> Result<Vec<u8>, ErrorData> {
+    match method {
+        AtOnce::Initialize => initialize(service, peer, text).map(|result| rpc::result(id, &result)),
+        AtOnce::FunctionsList => {
+            params::parse::<NoParams>(text)?;
+            Ok(rpc::result(id, &FunctionsList::default()))
+        }
+        AtOnce::FunctionsDescribe => Err(no_such_function(&params::parse::<DescribeParams>(text)?.function)),
+        AtOnce::FunctionsCall => Err(no_such_function(&params::parse::<FunctionsCallParams<'_>>(text)?.function)),
+        AtOnce::VmList => {
+            params::parse::<NoParams>(text)?;
+            Ok(rpc::result(id, &VmList::default()))
+        }
+        AtOnce::VmDispose => {
+            let vm = escaped(&params::parse::<VmDisposeParams>(text)?.vm, 100);
+            Err(ErrorData::new(RequestCode::VmNotFound, format!("there is no vm {vm:?}")))
+        }
+        AtOnce::VmCreate => unsupported("this build has no kept workers; each evaluation has a fresh realm"),
+        AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
+        AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
+            unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
+        }
+        AtOnce::PolicyExplain => unsupported("this build has no policy to explain"),
+    }
+}
+
+fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
+    Err(ErrorData::new(RequestCode::Unsupported, sentence))
+}
+
+fn no_such_function(name: &str) -> ErrorData {
+    let name = escaped(name, 200);
+    let mut data = ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {name:?}; nothing ran"));
+    data.hint = Some("no functions are configured; declare functions in params.hostFunctions of evaluate".to_owned());
+    data
+}
+
+fn initialize(service: &Service, peer: Peer, text: &str) -> Result<InitializeResult, ErrorData> {
+    let asked: InitializeParams = params::parse(text)?;
+    if let Some(version) = asked.protocol_version.as_deref().filter(|version| *version != PROTOCOL_VERSION) {
+        let version = escaped(version, 50);
+        let sentence = format!("params.protocolVersion is {version:?}; this brigd speaks {PROTOCOL_VERSION:?}");
+        return Err(ErrorData::new(RequestCode::Unsupported, sentence));
+    }
+    if let Some(client) = asked.client {
+        let (name, version) = (escaped(&client.name, 100), escaped(&client.version, 50));
+        tracing::debug!(uid = peer.uid, client = %name, version = %version, "a client says who it is");
+    }
+    Ok(InitializeResult {
+        protocol_version: PROTOCOL_VERSION.to_owned(),
+        server: ServerInfo { name: "brigd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        limits: service.ceilings,
+        sandbox: (*service.pool.sandbox()).clone(),
+        principal: Principal { uid: peer.uid, gid: peer.gid },
+    })
+}

@@ -1,0 +1,440 @@
+//! The supervisor's end of one worker's socket.
+//!
+//! Owns reading whole frames and writing queued ones, in bounded memory, each with a
+//! deadline. Never looks into a body (`brig_protocol` does), never receives a descriptor
+//! (it reads without a control buffer, so the kernel discards what is sent along), never
+//! waits for a worker that does not read.
+
+use brig_protocol::frame::{BODY_BYTES, Body, FrameDecoder, FrameFault, PREFIX_BYTES};
+use nix::{libc, setsockopt_impl};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout_at};
+
+/// What a channel holds at most, and how long it waits at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChannelBounds {
+    /// Bytes that may be queued behind a frame that the worker has not taken yet. The
+    /// frame at the front does not count: one frame can always be queued.
+    pub queue_bytes: usize,
+    /// From the first byte of a frame to its last.
+    pub frame_deadline: Duration,
+}
+
+impl Default for ChannelBounds {
+    fn default() -> Self {
+        Self { queue_bytes: 64 * 1024 * 1024, frame_deadline: Duration::from_secs(10) }
+    }
+}
+
+/// Why a channel is of no more use. Its worker is to be killed, or is dead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ChannelFault {
+    /// The worker closed its end: it exited or was killed.
+    #[error("the worker closed its socket")]
+    Closed,
+    /// The worker sent what is not a frame.
+    #[error(transparent)]
+    Frame(#[from] FrameFault),
+    /// The worker began a frame and did not finish it.
+    #[error("a frame was not finished within {} ms", .0.as_millis())]
+    Stalled(Duration),
+    /// The worker does not read what it is sent.
+    #[error("more than {0} bytes wait for a worker that does not read")]
+    QueueFull(usize),
+    /// The kernel failed us.
+    #[error("socket: {0}")]
+    Io(Errno),
+}
+
+/// One worker's socket. Dropping it is hanging up.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    stream: UnixStream,
+    decoder: FrameDecoder,
+    queue: VecDeque<Vec<u8>>,
+    /// How much of the frame at the front is written.
+    written: usize,
+    queued_bytes: usize,
+    /// The worker reads no more. What it said before can still be read.
+    deaf: bool,
+    frame_begun: Option<Instant>,
+    bounds: ChannelBounds,
+}
+
+/// Linux 6.16: whether a socket accepts descriptors at all.
+#[derive(Clone, Copy, Debug)]
+struct PassRights;
+
+/// The same number on every architecture that brig knows.
+const SO_PASSRIGHTS: i32 = 83;
+
+setsockopt_impl!(PassRights, libc::SOL_SOCKET, SO_PASSRIGHTS, bool, nix::sys::socket::sockopt::SetBool);
+
+/// Refuses descriptors at the socket, where the kernel can: who sends one gets an error.
+/// Where it can not, they are discarded by reading without a control buffer.
+pub(crate) fn refuse_rights(socket: &OwnedFd) -> bool {
+    nix::sys::socket::setsockopt(socket, PassRights, &false).is_ok()
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+enum Read {
+    Some,
+    Blocked,
+    End,
+}
+
+impl Channel {
+    /// Takes a connected stream socket. Must be called within the runtime.
+    ///
+    /// # Errors
+    /// When it can not be registered with the runtime.
+    pub(crate) fn new(socket: OwnedFd, bounds: ChannelBounds) -> io::Result<Self> {
+        let socket = std::os::unix::net::UnixStream::from(socket);
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            stream: UnixStream::from_std(socket)?,
+            decoder: FrameDecoder::new(BODY_BYTES),
+            queue: VecDeque::new(),
+            written: 0,
+            queued_bytes: 0,
+            deaf: false,
+            frame_begun: None,
+            bounds,
+        })
+    }
+
+    /// Sends a frame: at once as far as the socket takes it, the rest as
+    /// [`Self::receive`] is awaited. A frame for a worker that has closed its end is
+    /// dropped; `receive` tells.
+    ///
+    /// # Errors
+    /// [`ChannelFault::QueueFull`]; [`ChannelFault::Io`].
+    pub(crate) fn queue(&mut self, frame: Vec<u8>) -> Result<(), ChannelFault> {
+        if self.deaf || frame.len() <= PREFIX_BYTES {
+            return Ok(());
+        }
+        if !self.queue.is_empty() {
+            self.flush()?;
+            if !self.queue.is_empty() && self.queued_bytes.saturating_add(frame.len()) > self.bounds.queue_bytes {
+                return Err(ChannelFault::QueueFull(self.bounds.queue_bytes));
+            }
+        }
+        if !self.queue.is_empty() {
+            self.queued_bytes += frame.len();
+        }
+        self.queue.push_back(frame);
+        if self.queue.len() == 1 { self.flush() } else { Ok(()) }
+    }
+
+    /// The worker's next whole frame; writes what is queued meanwhile. Cancel-safe.
+    ///
+    /// # Errors
+    /// Any [`ChannelFault`]; [`ChannelFault::Closed`] after the last whole frame.
+    pub(crate) async fn receive(&mut self) -> Result<Body, ChannelFault> {
+        loop {
+            if let Some(body) = self.next_body()? {
+                return Ok(body);
+            }
+            match self.read_now()? {
+                Read::Some => {}
+                Read::End => return Err(ChannelFault::Closed),
+                Read::Blocked => self.wait().await?,
+            }
+        }
+    }
+
+    /// Whether bytes have been read that were not returned as a frame yet.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.decoder.mid_frame()
+    }
+
+    fn next_body(&mut self) -> Result<Option<Body>, ChannelFault> {
+        let body = self.decoder.take_body()?;
+        if body.is_some() {
+            self.frame_begun = None;
+        }
+        if body.is_none() && self.decoder.mid_frame() {
+            let begun = *self.frame_begun.get_or_insert_with(Instant::now);
+            if begun.elapsed() >= self.bounds.frame_deadline {
+                return Err(ChannelFault::Stalled(self.bounds.frame_deadline));
+            }
+        }
+        Ok(body)
+    }
+
+    /// One read, whatever the runtime believes about readiness; through the runtime when
+    /// it believes that there is something, so that it learns when there is not.
+    fn read_now(&mut self) -> Result<Read, ChannelFault> {
+        let Self { stream, decoder, .. } = self;
+        let mut tried = false;
+        let outcome = stream.try_io(Interest::READABLE, || {
+            tried = true;
+            read_into(decoder, stream)
+        });
+        judge_read(if tried { outcome } else { read_into(decoder, stream) })
+    }
+
+    /// Until there is something to read, or to write what is queued.
+    async fn wait(&mut self) -> Result<(), ChannelFault> {
+        self.flush()?;
+        loop {
+            let interest = if self.queue.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+            let ready = match self.frame_begun.filter(|_| self.decoder.mid_frame()) {
+                Some(begun) => timeout_at(begun + self.bounds.frame_deadline, self.stream.ready(interest))
+                    .await
+                    .map_err(|_| ChannelFault::Stalled(self.bounds.frame_deadline))?,
+                None => self.stream.ready(interest).await,
+            }
+            .map_err(|fault| fault_of(&fault))?;
+            if ready.is_writable() && !self.queue.is_empty() {
+                self.flush_when_ready()?;
+            }
+            if ready.is_readable() || ready.is_read_closed() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn flush_when_ready(&mut self) -> Result<(), ChannelFault> {
+        let Self { stream, queue, written, queued_bytes, .. } = self;
+        let outcome = stream.try_io(Interest::WRITABLE, || write_from(stream, queue, written, queued_bytes));
+        self.judge_write(outcome)
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelFault> {
+        if self.queue.is_empty() {
+            return Ok(());
+        }
+        let outcome = write_from(&self.stream, &mut self.queue, &mut self.written, &mut self.queued_bytes);
+        self.judge_write(outcome)
+    }
+
+    fn judge_write(&mut self, outcome: io::Result<()>) -> Result<(), ChannelFault> {
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(fault) if is_hang_up(&fault) => {
+                self.deaf = true;
+                self.queue.clear();
+                (self.written, self.queued_bytes) = (0, 0);
+                Ok(())
+            }
+            Err(fault) => Err(fault_of(&fault)),
+        }
+    }
+}
+
+fn read_into(decoder: &mut FrameDecoder, stream: &UnixStream) -> io::Result<usize> {
+    loop {
+        match decoder.fill(|buffer| rustix::io::read(stream.as_fd(), rustix::buffer::spare_capacity(buffer))) {
+            Err(Errno::INTR) => {}
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+fn judge_read(outcome: io::Result<usize>) -> Result<Read, ChannelFault> {
+    match outcome {
+        Ok(0) => Ok(Read::End),
+        Ok(_) => Ok(Read::Some),
+        Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => Ok(Read::Blocked),
+        Err(fault) if is_hang_up(&fault) => Ok(Read::End),
+        Err(fault) => Err(fault_of(&fault)),
+    }
+}
+
+/// Writes until everything is written or the socket is full.
+fn write_from(stream: &UnixStream, queue: &mut VecDeque<Vec<u8>>, written: &mut usize, queued: &mut usize) -> io::Result<()> {
+    while let Some(frame) = queue.front() {
+        let rest = frame.get(*written..).unwrap_or_default();
+        match rustix::net::send(stream.as_fd(), rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(sent) if sent < rest.len() => *written += sent,
+            Ok(_) => {
+                queue.pop_front();
+                *written = 0;
+                *queued -= queue.front().map_or(0, Vec::len).min(*queued);
+            }
+            Err(Errno::INTR) => {}
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+    Ok(())
+}
+
+fn is_hang_up(fault: &io::Error) -> bool {
+    matches!(fault.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected)
+}
+
+fn fault_of(fault: &io::Error) -> ChannelFault {
+    ChannelFault::Io(Errno::from_io_error(fault).unwrap_or(Errno::IO))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use brig_protocol::frame::build;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream as StdStream;
+
+    fn pair(bounds: ChannelBounds) -> (Channel, StdStream) {
+        let (ours, theirs) = StdStream::pair().unwrap();
+        (Channel::new(ours.into(), bounds).unwrap(), theirs)
+    }
+
+    fn frame(body: &[u8]) -> Vec<u8> {
+        build(|out| out.extend_from_slice(body)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn frames_that_arrive_together_are_received_one_by_one() {
+        let (mut channel, mut worker) = pair(ChannelBounds::default());
+        worker.write_all(&[frame(b"one"), frame(b"two")].concat()).unwrap();
+        assert_eq!(&*channel.receive().await.unwrap(), b"one");
+        assert!(channel.has_unread());
+        assert_eq!(&*channel.receive().await.unwrap(), b"two");
+        assert!(!channel.has_unread());
+    }
+
+    #[tokio::test]
+    async fn descriptors_are_refused_where_the_kernel_can_and_discarded_everywhere() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
+        let (ours, theirs) = StdStream::pair().unwrap();
+        let ours = OwnedFd::from(ours);
+        let refused = refuse_rights(&ours);
+        let mut channel = Channel::new(ours, ChannelBounds::default()).unwrap();
+        let (given, watched) = StdStream::pair().unwrap();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let along = [given.as_fd()];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&along)));
+        let sent = sendmsg(&theirs, &[io::IoSlice::new(&frame(b"take this"))], &mut control, SendFlags::empty());
+        if refused {
+            assert_eq!(sent, Err(Errno::PERM));
+        } else {
+            assert_eq!(&*channel.receive().await.unwrap(), b"take this");
+        }
+        drop(given);
+        // Nobody holds the other end any more: it was not received.
+        watched.set_nonblocking(true).unwrap();
+        assert_eq!((&watched).read(&mut [0]).unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_was_said_before_the_end_is_still_received() {
+        let (mut channel, mut worker) = pair(ChannelBounds::default());
+        channel.queue(frame(b"never read")).unwrap();
+        worker.write_all(&[frame(b"last"), vec![9, 0]].concat()).unwrap();
+        drop(worker);
+        channel.queue(frame(b"to nobody")).unwrap();
+        assert_eq!(&*channel.receive().await.unwrap(), b"last");
+        assert_eq!(channel.receive().await, Err(ChannelFault::Closed));
+        assert_eq!(channel.receive().await, Err(ChannelFault::Closed));
+    }
+
+    #[tokio::test]
+    async fn a_length_that_no_honest_worker_sends_is_a_fault_at_once() {
+        for prefix in [[0, 0, 0, 0], [255, 255, 255, 255]] {
+            let (mut channel, mut worker) = pair(ChannelBounds::default());
+            worker.write_all(&prefix).unwrap();
+            assert!(matches!(channel.receive().await, Err(ChannelFault::Frame(_))));
+        }
+    }
+
+    fn hasty() -> ChannelBounds {
+        ChannelBounds { frame_deadline: Duration::from_millis(60), ..ChannelBounds::default() }
+    }
+
+    #[tokio::test]
+    async fn a_frame_begun_and_not_finished_is_a_fault_at_its_deadline() {
+        let (mut channel, mut worker) = pair(hasty());
+        worker.write_all(&frame(b"half")[..6]).unwrap();
+        assert_eq!(channel.receive().await, Err(ChannelFault::Stalled(hasty().frame_deadline)));
+    }
+
+    #[tokio::test]
+    async fn trickling_bytes_does_not_move_the_deadline_and_neither_does_cancelling() {
+        let (mut channel, mut worker) = pair(hasty());
+        worker.write_all(&[0, 0, 1, 0]).unwrap();
+        let mut trickled = 0;
+        let fault = loop {
+            if let Ok(outcome) = tokio::time::timeout(Duration::from_millis(5), channel.receive()).await {
+                break outcome;
+            }
+            worker.write_all(b"x").unwrap();
+            trickled += 1;
+            assert!(trickled < 60_000, "the frame would be whole by then");
+        };
+        assert_eq!(fault, Err(ChannelFault::Stalled(hasty().frame_deadline)));
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_does_not_read_costs_at_most_the_bound_and_one_frame() {
+        let bounds = ChannelBounds { queue_bytes: 1 << 20, ..ChannelBounds::default() };
+        let (mut channel, _worker) = pair(bounds);
+        let big = frame(&vec![1; 300_000]);
+        let mut queued = 0;
+        let fault = loop {
+            if let Err(fault) = channel.queue(big.clone()) {
+                break fault;
+            }
+            queued += 1;
+            assert!(queued < 20);
+        };
+        assert_eq!(fault, ChannelFault::QueueFull(1 << 20));
+        assert!(channel.queue.iter().map(Vec::len).sum::<usize>() <= (1 << 20) + big.len());
+    }
+
+    #[tokio::test]
+    async fn queued_frames_are_written_while_the_next_one_is_awaited() {
+        let (mut channel, mut worker) = pair(ChannelBounds::default());
+        let frames: Vec<Vec<u8>> = (1..=40u8).map(|byte| frame(&vec![byte; 100_000])).collect();
+        for frame in &frames {
+            channel.queue(frame.clone()).unwrap();
+        }
+        let all = frames.concat();
+        let length = all.len();
+        let reader = tokio::task::spawn_blocking(move || {
+            let mut seen = vec![0; length];
+            worker.read_exact(&mut seen).unwrap();
+            worker.write_all(&frame(b"thanks")).unwrap();
+            seen
+        });
+        assert_eq!(&*channel.receive().await.unwrap(), b"thanks");
+        assert!(reader.await.unwrap() == all);
+        assert_eq!((channel.queue.len(), channel.written, channel.queued_bytes), (0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_large_frame_arrives_whole_through_cancelled_receives() {
+        let (mut channel, mut worker) = pair(ChannelBounds::default());
+        let body: Vec<u8> = (0..3_000_000u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        let sent = frame(&body);
+        let writer = tokio::task::spawn_blocking(move || {
+            worker.write_all(&sent).unwrap();
+            worker
+        });
+        let received = loop {
+            tokio::select! {
+                biased;
+                () = tokio::task::yield_now() => {}
+                body = channel.receive() => break body,
+            }
+        };
+        drop(writer.await.unwrap());
+        assert!(received.unwrap()[..] == body[..]);
+    }
+}

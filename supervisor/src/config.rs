@@ -1,0 +1,369 @@
+//! What the operator sets.
+//!
+//! Owns the shape of the configuration file, its defaults and its checks. Without a
+//! file the embedded default holds: everything here has one. Never reads a secret,
+//! and never touches the file again after the start.
+
+use brig_protocol::limits::{self, Limits};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest configuration file, in bytes.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// Everything that an operator can set.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// The socket.
+    pub(crate) server: Server,
+    /// Confinement.
+    pub(crate) sandbox: Sandbox,
+    /// Workers.
+    pub(crate) workers: Workers,
+    /// Ceilings, by the name of [`limits::LimitRow::setting`].
+    limits: BTreeMap<String, u64>,
+    /// Who may connect, and how much one may ask.
+    pub(crate) clients: Clients,
+    /// Running and waiting.
+    pub(crate) queue: Queue,
+    /// Threads.
+    pub(crate) runtime: Runtime,
+    /// Records of host calls.
+    pub(crate) audit: Audit,
+}
+
+/// `[audit]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Audit {
+    /// File that records are appended to, one JSON text a line; without it they go to
+    /// the log.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `[server]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Server {
+    /// Path of the client socket; `--socket` wins.
+    pub(crate) socket: Option<PathBuf>,
+    /// File mode of the socket in octal, `0600` or `0660`.
+    pub(crate) socket_mode: String,
+    /// How long running evaluations may go on after a stop was asked for, in
+    /// milliseconds.
+    pub(crate) drain_ms: u64,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub(crate) log: String,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, log: "info".to_owned() }
+    }
+}
+
+/// Least confinement with which brigd starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// Everything.
+    Full,
+    /// System-call filter, no new privileges, limits, and Landlock or namespaces.
+    Strong,
+    /// The same without Landlock and namespaces.
+    Minimal,
+}
+
+/// `[sandbox]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Sandbox {
+    /// Least confinement; brigd refuses to start below it.
+    pub(crate) require: Level,
+    /// Whether workers live in namespaces of their own where the kernel allows it.
+    pub(crate) namespaces: bool,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self { require: Level::Strong, namespaces: true }
+    }
+}
+
+/// How workers are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Origin {
+    /// Copies of a warmed process.
+    Fork,
+    /// A fresh image each.
+    Exec,
+}
+
+/// `[workers]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Workers {
+    /// The worker binary; `--worker` wins. Without it: beside brigd, then libexec.
+    pub(crate) path: Option<PathBuf>,
+    /// How they are made.
+    pub(crate) origin: Origin,
+    /// How many wait, ready.
+    pub(crate) ready: usize,
+    /// How many may live at the same time.
+    pub(crate) most: usize,
+    /// First uid and number of uids for workers when brigd runs as root.
+    pub(crate) uid_range: Option<(u32, u32)>,
+    /// A nursery is replaced after so many workers.
+    pub(crate) generation_workers: u64,
+    /// A nursery is replaced after so long, in seconds.
+    pub(crate) generation_seconds: u64,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self {
+            path: None,
+            origin: Origin::Fork,
+            ready: 8,
+            most: 128,
+            uid_range: None,
+            generation_workers: 10_000,
+            generation_seconds: 600,
+        }
+    }
+}
+
+/// `[clients]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Clients {
+    /// Most connections at one time.
+    pub(crate) connections: usize,
+    /// Most connections of one uid at one time.
+    pub(crate) connections_each: usize,
+    /// Most requests in flight on one connection.
+    pub(crate) requests_in_flight: usize,
+    /// Uids that may evaluate besides root and the one that brigd runs as.
+    pub(crate) uids: BTreeSet<u32>,
+    /// Bytes of lines from and to clients that brigd holds in all.
+    pub(crate) buffer_bytes: usize,
+    /// A client that takes nothing for so long while something waits for it is
+    /// disconnected, in milliseconds.
+    pub(crate) slow_reader_ms: u64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            connections_each: 256,
+            requests_in_flight: 256,
+            uids: BTreeSet::new(),
+            buffer_bytes: 256 * 1024 * 1024,
+            slow_reader_ms: 10_000,
+        }
+    }
+}
+
+/// `[queue]`
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Queue {
+    /// Evaluations that run at the same time.
+    pub(crate) running: usize,
+    /// Evaluations of one principal that run at the same time.
+    pub(crate) running_each: usize,
+    /// Evaluations that wait.
+    pub(crate) waiting: usize,
+    /// Evaluations of one principal that wait.
+    pub(crate) waiting_each: usize,
+    /// Longest wait, in milliseconds; then `overloaded`.
+    pub(crate) wait_ms: u64,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { running: 96, running_each: 64, waiting: 4096, waiting_each: 512, wait_ms: 10_000 }
+    }
+}
+
+/// `[runtime]`
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Runtime {
+    /// Threads that serve clients and workers: 0 is one for each core, 1 serves
+    /// everything on the main thread.
+    pub(crate) threads: usize,
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigFault {
+    /// Not readable.
+    #[error("cannot read the configuration {path}: {fault}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: std::io::Error,
+    },
+    /// Not what a configuration looks like; the text says where.
+    #[error("the configuration {path} is not valid\n{fault}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Line, caret, and what is expected.
+        fault: String,
+    },
+    /// A value that cannot be.
+    #[error("the configuration sets {setting} to {value}; {expected}")]
+    Value {
+        /// Which setting.
+        setting: String,
+        /// To what.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+}
+
+impl Config {
+    /// Reads a file, or takes the embedded default when there is none.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place and what is expected there.
+    pub(crate) fn load(path: Option<&Path>) -> Result<Self, ConfigFault> {
+        let config = match path {
+            None => Self::default(),
+            Some(path) => Self::parse(path, &read_bounded(path)?)?,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, ConfigFault> {
+        toml::from_str(text).map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })
+    }
+
+    fn check(&self) -> Result<(), ConfigFault> {
+        self.ceilings()?;
+        self.socket_mode()?;
+        for (setting, value, least) in [
+            ("workers.most", self.workers.most, 1),
+            ("clients.connections", self.clients.connections, 1),
+            ("clients.connections_each", self.clients.connections_each, 1),
+            ("clients.requests_in_flight", self.clients.requests_in_flight, 1),
+            ("clients.buffer_bytes", self.clients.buffer_bytes, 2 * limits::REQUEST_LINE_BYTES),
+            ("queue.running", self.queue.running, 1),
+            ("queue.running_each", self.queue.running_each, 1),
+        ] {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ceilings of every principal.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] for a limit that does not exist or is out of range.
+    pub(crate) fn ceilings(&self) -> Result<Limits, ConfigFault> {
+        let mut values = match serde_json::to_value(Limits::DEFAULT) {
+            Ok(serde_json::Value::Object(values)) => values,
+            _ => serde_json::Map::new(),
+        };
+        for (name, value) in &self.limits {
+            let setting = format!("limits.{name}");
+            let Some(row) = limits::LIMITS.iter().find(|row| row.setting == setting) else {
+                let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
+                return Err(fault(&setting, value, &format!("there is no such limit; there are {}", known.join(", "))));
+            };
+            if *value < row.minimum || *value > row.maximum {
+                return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
+            }
+            values.insert(row.name.to_owned(), (*value).into());
+        }
+        serde_json::from_value(values.into()).map_err(|wrong| fault("limits", wrong, "every limit is a whole number"))
+    }
+
+    /// The file mode of the socket.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
+    pub(crate) fn socket_mode(&self) -> Result<u32, ConfigFault> {
+        match self.server.socket_mode.as_str() {
+            "0600" | "600" => Ok(0o600),
+            "0660" | "660" => Ok(0o660),
+            other => Err(fault("server.socket_mode", other, "it must be \"0600\" or \"0660\"")),
+        }
+    }
+
+    /// How long running evaluations may go on after a stop was asked for.
+    pub(crate) const fn drain(&self) -> Duration {
+        Duration::from_millis(self.server.drain_ms)
+    }
+}
+
+fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
+    ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
+}
+
+fn read_bounded(path: &Path) -> Result<String, ConfigFault> {
+    let unreadable = |fault| ConfigFault::Unreadable { path: path.to_owned(), fault };
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
+    if length > FILE_BYTES {
+        return Err(unreadable(std::io::Error::other(format!("it has {length} bytes; at most {FILE_BYTES} are read"))));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Config, ConfigFault> {
+        let config = Config::parse(Path::new("brig.toml"), text)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    #[test]
+    fn nothing_set_is_the_embedded_default() {
+        let config = parsed("").unwrap();
+        assert_eq!(config.ceilings().unwrap(), Limits::DEFAULT);
+        assert_eq!(config.socket_mode().unwrap(), 0o600);
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_named_with_its_place_and_what_there_is() {
+        let fault = parsed("[workers]\nreddy = 3\n").unwrap_err().to_string();
+        assert!(fault.contains("reddy") && fault.contains("ready") && fault.contains("line 2"), "{fault}");
+    }
+
+    #[test]
+    fn limits_are_set_by_the_name_that_errors_tell() {
+        assert_eq!(parsed("[limits]\ncpu_ms = 20000\n").unwrap().ceilings().unwrap().cpu_ms, 20_000);
+        for row in limits::LIMITS {
+            let name = row.setting.strip_prefix("limits.").unwrap();
+            assert!(parsed(&format!("[limits]\n{name} = {}\n", row.maximum)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_limit_out_of_range_or_unknown_is_refused_with_the_range() {
+        let fault = parsed("[limits]\nheap_bytes = 1\n").unwrap_err().to_string();
+        assert!(fault.contains("limits.heap_bytes") && fault.contains("262144"), "{fault}");
+        assert!(parsed("[limits]\nheap = 1\n").unwrap_err().to_string().contains("limits.heap_bytes"));
+    }
+
+    #[test]
+    fn a_world_writable_socket_is_refused() {
+        assert!(parsed("[server]\nsocket_mode = \"0666\"\n").is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! How many bytes brigd holds for its clients.
+//!
+//! Owns one account for each user, all within one bound: partial lines, requests
+//! that wait, answers that nobody takes. Never waits: what does not fit is refused.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Each holder has this much for nothing, so that small requests pass whatever the
+/// others do.
+const FREE_BYTES: usize = 64 * 1024;
+/// One user may hold one part of so many of all bytes.
+const SHARES: usize = 4;
+
+/// The bytes of all clients.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: usize,
+    used: Mutex<Used>,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    all: usize,
+    each: HashMap<u32, usize>,
+}
+
+/// Bytes held by one holder; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    budget: Arc<Budget>,
+    uid: u32,
+    charged: usize,
+}
+
+impl Budget {
+    /// At most `limit` bytes in all.
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: Mutex::default() })
+    }
+
+    /// A holder for `uid` that holds nothing yet.
+    pub(crate) fn holder(self: &Arc<Self>, uid: u32) -> Held {
+        Held { budget: Arc::clone(self), uid, charged: 0 }
+    }
+
+    fn charge(&self, uid: u32, more: usize) -> bool {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = used.each.get(&uid).copied().unwrap_or(0);
+        if used.all + more > self.limit || own + more > self.limit / SHARES {
+            return false;
+        }
+        used.all += more;
+        used.each.insert(uid, own + more);
+        true
+    }
+
+    fn release(&self, uid: u32, less: usize) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.all = used.all.saturating_sub(less);
+        match used.each.get_mut(&uid) {
+            Some(own) if *own > less => *own -= less,
+            _ => {
+                used.each.remove(&uid);
+            }
+        }
+    }
+}
+
+impl Held {
+    /// Now holds `bytes`. `false`: that is more than there is; nothing changed.
+    #[must_use]
+    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
+        let wanted = bytes.saturating_sub(FREE_BYTES);
+        if wanted > self.charged {
+            if !self.budget.charge(self.uid, wanted - self.charged) {
+                return false;
+            }
+        } else if wanted < self.charged {
+            self.budget.release(self.uid, self.charged - wanted);
+        }
+        self.charged = wanted;
+        true
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.charged > 0 {
+            self.budget.release(self.uid, self.charged);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    #[test]
+    fn one_user_can_not_take_what_others_need() {
+        let budget = Budget::new(8 * MIB);
+        let mut greedy = budget.holder(1);
+        assert!(!greedy.resize(3 * MIB));
+        assert!(greedy.resize(2 * MIB));
+        let mut again = budget.holder(1);
+        assert!(!again.resize(MIB));
+        assert!(again.resize(FREE_BYTES));
+        let mut other = budget.holder(2);
+        assert!(other.resize(2 * MIB));
+    }
+
+    #[test]
+    fn what_is_given_back_is_there_again() {
+        let budget = Budget::new(8 * MIB);
+        let mut first = budget.holder(1);
+        assert!(first.resize(2 * MIB));
+        assert!(first.resize(0));
+        let mut second = budget.holder(1);
+        assert!(second.resize(2 * MIB));
+        drop(second);
+        let used = budget.used.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!((used.all, used.each.len()), (0, 0));
+    }
+}

@@ -1,0 +1,320 @@
+//! The requests of one client that are in flight.
+//!
+//! Owns ids, the bound on how many there are, and routing: what a line says goes to a
+//! method, to a running evaluation, or to a waiting host call. Every request gets one
+//! answer; a notification gets none.
+
+use super::link::Link;
+use super::outbox::Outbox;
+use crate::api::idempotency::{self, Claim};
+use crate::api::{self, Method};
+use crate::evaluation::{self, Ended, Parties, Request, Stop, StopCause};
+use crate::listener::Peer;
+use crate::service::Service;
+use brig_protocol::client::{CancelParams, CheckResult, Outcome, EvaluateResult, method};
+use brig_protocol::codes::RequestCode;
+use brig_protocol::limits::REQUEST_LINE_BYTES;
+use brig_protocol::line::Line;
+use brig_protocol::rpc::{self, ErrorData, Id, Message};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The requests of one client.
+pub(super) struct Requests {
+    service: Arc<Service>,
+    peer: Peer,
+    link: Arc<Link>,
+    outbox: Arc<Outbox>,
+    in_flight: HashMap<Id, Arc<Stop>>,
+    running: FuturesUnordered<BoxFuture<'static, Id>>,
+}
+
+impl Requests {
+    /// None yet.
+    pub(super) fn new(service: Arc<Service>, peer: Peer, outbox: Arc<Outbox>) -> Self {
+        let link = Arc::new(Link::new(Arc::clone(&outbox)));
+        Self { service, peer, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
+    }
+
+    /// Drives all requests until one is answered. Nothing: none is in flight.
+    pub(super) async fn answered(&mut self) -> Option<()> {
+        let id = self.running.next().await?;
+        self.in_flight.remove(&id);
+        Some(())
+    }
+
+    /// Whether none is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Ends all evaluations.
+    pub(super) fn stop_all(&self, cause: StopCause) {
+        for stop in self.in_flight.values() {
+            stop.request(cause);
+        }
+    }
+
+    /// The client will answer no more calls.
+    pub(super) fn hang_up(&self) {
+        self.link.hang_up();
+    }
+
+    /// A line came that there is no room for.
+    pub(super) fn refuse_line(&self) {
+        self.refuse(None, &no_room());
+    }
+
+    /// Takes one line.
+    pub(super) fn take(&mut self, line: Line) {
+        let bytes = match line {
+            Line::TooLong => {
+                self.service.metrics.bad_lines.count();
+                return self.refuse(None, &too_long());
+            }
+            Line::Text(bytes) => bytes,
+        };
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        match rpc::read(&bytes) {
+            Err(fault) => {
+                self.service.metrics.bad_lines.count();
+                self.refuse(fault.id.as_ref(), &ErrorData::new(fault.code, fault.message));
+            }
+            Ok(Message::Response { id, outcome }) => {
+                if !self.link.answered(&id, outcome) {
+                    self.service.metrics.stray_answers.count();
+                }
+            }
+            Ok(Message::Notification { method, params }) => self.notified(&method, params),
+            Ok(Message::Request { id, method, params }) => {
+                if let Err(data) = self.check_id(&id) {
+                    return self.refuse(Some(&id), &data);
+                }
+                match api::method_named(&method) {
+                    Err(data) => self.refuse(Some(&id), &data),
+                    Ok(Method::Cancel) => self.cancel_asked(&id, params),
+                    Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
+                    Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, false),
+                    Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, true),
+                }
+            }
+        }
+    }
+
+    fn check_id(&self, id: &Id) -> Result<(), ErrorData> {
+        if self.in_flight.contains_key(id) {
+            let sentence = "a request with this id is in flight on this connection; its answer comes first";
+            return Err(ErrorData::new(RequestCode::DuplicateId, sentence));
+        }
+        let most = self.service.config.clients.requests_in_flight;
+        if self.in_flight.len() >= most {
+            let mut data = ErrorData::new(RequestCode::TooManyInFlight, format!("this connection has {most} requests in flight; nothing ran"));
+            data.setting = Some("clients.requests_in_flight".to_owned());
+            data.retry_after_ms = Some(50);
+            return Err(data);
+        }
+        Ok(())
+    }
+
+    fn at_once(&self, id: &Id, known: api::AtOnce, params: Option<&RawValue>) {
+        let permitted = if known == api::AtOnce::Initialize { Ok(()) } else { self.check_permitted() };
+        let text = params.map_or("{}", RawValue::get);
+        match permitted.and_then(|()| api::answer_at_once(&self.service, self.peer, id, known, text)) {
+            Ok(line) => self.outbox.send(line),
+            Err(data) => self.refuse(Some(id), &data),
+        }
+    }
+
+    fn check_permitted(&self) -> Result<(), ErrorData> {
+        if self.service.may_evaluate(self.peer) {
+            return Ok(());
+        }
+        let mut data = ErrorData::new(RequestCode::NotPermitted, format!("user {} may not use this brigd; nothing ran", self.peer.uid));
+        data.setting = Some("clients.uids".to_owned());
+        Err(data)
+    }
+
+    /// Starts what needs a worker.
+    fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, check: bool) {
+        let request = self.check_permitted().and_then(|()| self.request(bytes, params, check));
+        let request = match request {
+            Ok(request) => request,
+            Err(data) => return self.refuse(Some(&id), &data),
+        };
+        let stop = Arc::new(Stop::default());
+        self.in_flight.insert(id.clone(), Arc::clone(&stop));
+        let (service, peer) = (Arc::clone(&self.service), self.peer);
+        let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
+        self.running.push(Box::pin(async move {
+            let parties = Parties { request: &id, service: &service, peer, link: &link, outbox: &outbox, stop: &stop };
+            answer(&id, request, parties).await;
+            id
+        }));
+    }
+
+    fn request(&self, bytes: Vec<u8>, params: Range<usize>, check: bool) -> Result<Request, ErrorData> {
+        if !self.service.is_serving() {
+            return Err(ErrorData::new(RequestCode::ShuttingDown, "brigd is draining and takes no new work; nothing ran"));
+        }
+        let mut held = self.service.budget.holder(self.peer.uid);
+        if !held.resize(bytes.len()) {
+            return Err(no_room());
+        }
+        // It was read as UTF-8 a moment ago.
+        let line = String::from_utf8(bytes).map_err(|_| ErrorData::new(RequestCode::ParseError, "the line is not UTF-8"))?;
+        Ok(Request::new(line, params, check, held))
+    }
+
+    fn notified(&self, name: &str, params: Option<&RawValue>) {
+        if name == method::CANCEL {
+            if let Err(data) = self.cancel(params) {
+                tracing::debug!(uid = self.peer.uid, message = %data.message, "a cancel without effect");
+            }
+        } else {
+            let name = brig_protocol::escape::escaped(name, 100);
+            tracing::debug!(uid = self.peer.uid, method = %name, "a notification that means nothing here");
+        }
+    }
+
+    fn cancel_asked(&self, id: &Id, params: Option<&RawValue>) {
+        match self.cancel(params) {
+            Ok(()) => self.outbox.send(rpc::result(id, &serde_json::Map::new())),
+            Err(data) => self.refuse(Some(id), &data),
+        }
+    }
+
+    fn cancel(&self, params: Option<&RawValue>) -> Result<(), ErrorData> {
+        let params: CancelParams = api::params::parse(params.map_or("{}", RawValue::get))?;
+        let found = match (&params.id, &params.evaluation) {
+            (Some(id), None) => self.in_flight.get(id).map(|stop| stop.request(StopCause::Cancelled)).is_some(),
+            (None, Some(evaluation)) => self.service.running.cancel(self.peer.uid, evaluation),
+            _ => return Err(ErrorData::new(RequestCode::InvalidParams, "params must have one of \"id\" and \"evaluation\"")),
+        };
+        let sentence = "no such evaluation of this user is running; it may be over already";
+        if found { Ok(()) } else { Err(ErrorData::new(RequestCode::EvaluationNotFound, sentence)) }
+    }
+
+    fn refuse(&self, id: Option<&Id>, data: &ErrorData) {
+        self.service.metrics.refused.count();
+        self.outbox.send(rpc::error(id, data));
+    }
+}
+
+/// Runs one request and answers it.
+async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
+    if request.is_check() {
+        return answer_check(id, request, parties).await;
+    }
+    let outcome = match request.idempotency_key(&parties.service.ceilings) {
+        Err(data) => Err(data),
+        Ok(None) => evaluation::run(request, parties).await.map(|ended| (ended, None)),
+        Ok(Some(key)) => match once(id, &key, request, parties).await {
+            Ok(None) => return,
+            Ok(Some(ended)) => Ok(ended),
+            Err(data) => Err(data),
+        },
+    };
+    match outcome {
+        Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties.outbox).await,
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            parties.outbox.send_when_room(rpc::error(Some(id), &data)).await;
+        }
+    }
+}
+
+/// Answers whether a program parses: a worker is no less needed for that.
+async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
+    let line = match evaluation::run(request, parties).await {
+        Ok(Ended { result, lease, ticket: _ticket }) => {
+            lease.retire();
+            rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
+        }
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            rpc::error(Some(id), &data)
+        }
+    };
+    parties.outbox.send_when_room(line).await;
+}
+
+/// The answer goes out first; what is let go wakes others.
+async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, outbox: &Outbox) {
+    let Ended { result, lease, ticket } = ended;
+    let line = match kept {
+        Some(kept) => rpc::result(id, kept),
+        None => rpc::result(id, &result),
+    };
+    drop(result);
+    if outbox.congested() {
+        // A worker does not wait for a client that is behind.
+        lease.retire();
+        outbox.send_when_room(line).await;
+    } else {
+        outbox.send(line);
+        lease.retire();
+    }
+    drop(ticket);
+}
+
+/// Runs a request once for its key. Nothing: it was answered with what another gave.
+async fn once(id: &Id, key: &str, request: Request, parties: Parties<'_>) -> Result<Option<(Ended, Option<idempotency::Kept>)>, ErrorData> {
+    let digest = idempotency::digest(method::EVALUATE, request.text());
+    let running = loop {
+        match parties.service.answers.claim(parties.peer.uid, key, digest, Instant::now())? {
+            Claim::Run(running) => break running,
+            Claim::Join(mut answer) => {
+                let joined = tokio::select! {
+                    biased;
+                    cause = parties.stop.requested() => {
+                        return Err(ErrorData::new(RequestCode::Cancelled, format!("{} while it waited for the same request", cause.sentence())));
+                    }
+                    joined = answer.wait_for(Option::is_some) => joined.ok().and_then(|answer| answer.clone()),
+                };
+                // The one that ran gave nothing because nothing ran: it is this one's turn.
+                let Some(kept) = joined else { continue };
+                parties.outbox.send_when_room(rpc::result(id, &kept)).await;
+                return Ok(None);
+            }
+        }
+    };
+    let ended = evaluation::run(request, parties).await?;
+    let kept = kept(&ended.result)?;
+    running.answer(Arc::clone(&kept), Instant::now());
+    Ok(Some((ended, Some(kept))))
+}
+
+fn kept(result: &EvaluateResult) -> Result<idempotency::Kept, ErrorData> {
+    serde_json::value::to_raw_value(result)
+        .map(Arc::from)
+        .map_err(|fault| ErrorData::new(RequestCode::InternalError, format!("the answer has no JSON form: {fault}")))
+}
+
+/// Where the params stand in their line.
+fn range_of(line: &[u8], params: Option<&RawValue>) -> Range<usize> {
+    params.map_or(0..0, |params| {
+        let start = params.get().as_ptr().addr().saturating_sub(line.as_ptr().addr());
+        start..start + params.get().len()
+    })
+}
+
+fn too_long() -> ErrorData {
+    let mut data = ErrorData::new(RequestCode::LineTooLong, format!("the line is longer than {REQUEST_LINE_BYTES} bytes; it was skipped"));
+    data.limit = Some("requestLineBytes".to_owned());
+    data
+}
+
+fn no_room() -> ErrorData {
+    let mut data = ErrorData::new(RequestCode::Overloaded, "this user has as many bytes waiting in brigd as it may; nothing ran");
+    data.setting = Some("clients.buffer_bytes".to_owned());
+    data.retry_after_ms = Some(500);
+    data
+}

@@ -1,0 +1,136 @@
+//! A program that may run, and the request that it came in.
+//!
+//! Owns the bytes of the client's line for as long as they are needed. Never copies
+//! the program, its inputs or its schemas out of it.
+
+use crate::api;
+use crate::connection::budget::Held;
+use brig_protocol::client::{Capture, Form, HostFunctions, Language, Permissions, Warning};
+use brig_protocol::limits::Limits;
+use brig_protocol::rpc::ErrorData;
+use brig_protocol::worker::{CollectionTable, EvaluateOrder};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What a client asked to run, checked once.
+#[derive(Debug)]
+pub(crate) struct Program<'a> {
+    /// The text.
+    pub(crate) source: Cow<'a, str>,
+    /// How to read it.
+    pub(crate) form: Form,
+    /// In which language.
+    pub(crate) language: Language,
+    /// A JSON object.
+    pub(crate) inputs: Option<&'a RawValue>,
+    /// What the client offers.
+    pub(crate) functions: HostFunctions<'a>,
+    /// What it narrows.
+    pub(crate) permissions: Permissions<'a>,
+    /// What holds.
+    pub(crate) limits: Limits,
+    /// IANA time zone.
+    pub(crate) time_zone: Option<String>,
+    /// What of the console the answer carries.
+    pub(crate) capture: Capture,
+    /// Whether lines are sent as they come.
+    pub(crate) stream: bool,
+    /// Whether the client is told the evaluation's id before anything else.
+    pub(crate) announce: bool,
+    /// Only parse.
+    pub(crate) parse_only: bool,
+    /// What was found before it ran.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Default for Program<'_> {
+    fn default() -> Self {
+        Self {
+            source: Cow::Borrowed(""),
+            form: Form::default(),
+            language: Language::default(),
+            inputs: None,
+            functions: HostFunctions::default(),
+            permissions: Permissions::default(),
+            limits: Limits::DEFAULT,
+            time_zone: None,
+            capture: Capture::default(),
+            stream: false,
+            announce: false,
+            parse_only: false,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Program<'_> {
+    /// What the worker is told.
+    pub(crate) fn order<'b>(&'b self, collections: Vec<CollectionTable<'b>>) -> EvaluateOrder<'b> {
+        EvaluateOrder {
+            source: Cow::Borrowed(&self.source),
+            form: self.form,
+            language: self.language,
+            inputs: self.inputs,
+            collections,
+            limits: self.limits,
+            time_zone: self.time_zone.as_deref().map(Cow::Borrowed),
+            keep: false,
+            parse_only: self.parse_only,
+        }
+    }
+}
+
+/// A request that needs a worker, as it came.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The whole line, so that nothing is moved.
+    line: String,
+    /// Where in it the params are; nowhere when there are none.
+    params: Range<usize>,
+    /// Only parse.
+    check: bool,
+    /// Room for the text.
+    _held: Held,
+}
+
+impl Request {
+    /// The params of `evaluate`, or of `check`.
+    pub(crate) const fn new(line: String, params: Range<usize>, check: bool, held: Held) -> Self {
+        Self { line, params, check, _held: held }
+    }
+
+    /// Whether it only asks whether the program parses.
+    pub(crate) const fn is_check(&self) -> bool {
+        self.check
+    }
+
+    /// The params as they came.
+    pub(crate) fn text(&self) -> &str {
+        match self.line.get(self.params.clone()) {
+            Some(text) if !text.is_empty() => text,
+            _ => "{}",
+        }
+    }
+
+    /// The key by which it is to run once.
+    ///
+    /// # Errors
+    /// Those of [`Self::program`].
+    pub(crate) fn idempotency_key(&self, ceilings: &Limits) -> Result<Option<String>, ErrorData> {
+        // A second parse only for who asks for it: the member is looked for first.
+        if self.check || !self.text().contains("\"idempotencyKey\"") {
+            return Ok(None);
+        }
+        api::evaluate::evaluate(self.text(), ceilings).map(|checked| checked.idempotency_key)
+    }
+
+    /// The program in it.
+    ///
+    /// # Errors
+    /// What is wrong with the request, by member.
+    pub(crate) fn program(&self, ceilings: &Limits) -> Result<Program<'_>, ErrorData> {
+        let checked = if self.check { api::evaluate::check(self.text(), ceilings) } else { api::evaluate::evaluate(self.text(), ceilings) };
+        checked.map(|checked| checked.program)
+    }
+}

@@ -1,0 +1,23 @@
+//! Where the log goes.
+//!
+//! Owns the one subscriber: the journal when systemd listens, stderr otherwise.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Starts the log at `level`: a level, or directives as `brigd=debug`.
+pub(crate) fn start(level: &str) {
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let journal = std::env::var_os("JOURNAL_STREAM").and_then(|_| tracing_journald::layer().ok());
+    let started = match journal {
+        Some(journal) => tracing_subscriber::registry().with(filter).with(journal).try_init(),
+        None => {
+            let stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+            tracing_subscriber::registry().with(filter).with(stderr).try_init()
+        }
+    };
+    if let Err(fault) = started {
+        eprintln!("brigd: the log could not be started: {fault}");
+    }
+}

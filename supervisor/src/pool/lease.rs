@@ -1,0 +1,153 @@
+//! One worker in the hands of one evaluation.
+
+use super::core::Core;
+use crate::channel::{Channel, ChannelFault};
+use crate::lifecycle::{Event, Release, WorkerId};
+use crate::spawn;
+use brig_protocol::client::Sandbox;
+use brig_protocol::frame::Body;
+use brig_protocol::worker::Conversation;
+use nix::time::ClockId;
+use nix::unistd::Pid;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::SetOnce;
+
+pub(crate) use crate::lifecycle::Fate;
+
+/// How a worker ended, as the kernel told its nursery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// How.
+    pub fate: Fate,
+    /// CPU time of the whole process; zero when nobody can say.
+    pub cpu: Duration,
+    /// Largest resident set, bytes; 0 when nobody can say.
+    pub max_rss_bytes: u64,
+}
+
+impl Ended {
+    const UNKNOWN: Self = Self { fate: Fate::Lost, cpu: Duration::ZERO, max_rss_bytes: 0 };
+}
+
+/// What stays true of a worker while anybody cares for it.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub(super) id: WorkerId,
+    pub(super) pidfd: OwnedFd,
+    /// Its process id as we see it, where we do.
+    pub(super) pid: OnceLock<i32>,
+    pub(super) sandbox: Arc<Sandbox>,
+    pub(super) ended: SetOnce<Ended>,
+}
+
+/// How long a worker that closed its socket may take until its exit is reported, before it
+/// is killed.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
+/// How long after a kill until its exit is given up on. The nursery that does not report
+/// it is replaced meanwhile.
+const KILL_GRACE: Duration = Duration::from_secs(6);
+
+/// A verified, ready, single-use worker. Dropping it kills the worker; [`Lease::retire`]
+/// is the polite way.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    core: Arc<Core>,
+    cell: Arc<Cell>,
+    /// Nothing once hung up.
+    channel: Option<Channel>,
+    conversation: Conversation,
+}
+
+impl Lease {
+    pub(super) fn new(core: Arc<Core>, cell: Arc<Cell>, channel: Channel, conversation: Conversation) -> Self {
+        Self { core, cell, channel: Some(channel), conversation }
+    }
+
+    /// Slot and generation, for logs.
+    pub(crate) fn worker(&self) -> WorkerId {
+        self.cell.id
+    }
+
+    /// Its confinement.
+    pub(crate) fn sandbox(&self) -> Arc<Sandbox> {
+        Arc::clone(&self.cell.sandbox)
+    }
+
+    /// What it may say now; already past `ready`.
+    pub(crate) fn conversation(&mut self) -> &mut Conversation {
+        &mut self.conversation
+    }
+
+    /// Sends a frame: at once as far as the socket takes it; the rest is written while
+    /// [`Lease::receive`] is awaited.
+    ///
+    /// # Errors
+    /// [`ChannelFault`] when too much waits for a worker that does not read.
+    pub(crate) fn queue(&mut self, frame: Vec<u8>) -> Result<(), ChannelFault> {
+        self.channel.as_mut().map_or(Err(ChannelFault::Closed), |channel| channel.queue(frame))
+    }
+
+    /// The next whole frame. Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ChannelFault`]; [`ChannelFault::Closed`] when the worker closed its end.
+    pub(crate) async fn receive(&mut self) -> Result<Body, ChannelFault> {
+        match &mut self.channel {
+            Some(channel) => channel.receive().await,
+            None => Err(ChannelFault::Closed),
+        }
+    }
+
+    /// CPU time that the worker has used, by the kernel's account; nothing when it has
+    /// ended or its process id is hidden from us.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        let pid = Pid::from_raw(*self.cell.pid.get()?);
+        let used = ClockId::pid_cpu_clock_id(pid).ok()?.now().ok()?;
+        // The id may be another's by now; if the pidfd's process lives, it was not.
+        (!spawn::has_ended(self.cell.pidfd.as_fd())).then(|| Duration::from(used))
+    }
+
+    /// Ends the worker now. [`Lease::ended`] tells when it has.
+    pub(crate) fn kill(&self) {
+        spawn::kill(self.cell.pidfd.as_fd());
+    }
+
+    /// Hangs up and waits until the worker has ended; one that lingers is killed. Bounded:
+    /// when not even that is reported, the fate is [`Fate::Lost`].
+    pub(crate) async fn ended(&mut self) -> Ended {
+        self.channel = None;
+        if let Ok(ended) = tokio::time::timeout(EXIT_GRACE, self.cell.ended.wait()).await {
+            return *ended;
+        }
+        self.core.tell(Event::Released { worker: self.cell.id, release: Release::Killed });
+        match tokio::time::timeout(KILL_GRACE, self.cell.ended.wait()).await {
+            Ok(ended) => *ended,
+            Err(_) => Ended::UNKNOWN,
+        }
+    }
+
+    /// Hangs up: the worker leaves by itself and is reaped in the background; one that
+    /// lingers is killed.
+    pub(crate) fn retire(mut self) {
+        self.channel = None;
+        self.core.tell(Event::Released { worker: self.cell.id, release: Release::Retired });
+    }
+}
+
+impl Drop for Lease {
+    /// After [`Lease::retire`] or [`Lease::ended`] this names a worker that is on its way
+    /// out or gone, and changes nothing.
+    fn drop(&mut self) {
+        self.core.tell(Event::Released { worker: self.cell.id, release: Release::Killed });
+    }
+}
+
+#[cfg(test)]
+impl Lease {
+    /// A handle that outlives the lease.
+    pub(crate) fn watch_for_test(&self) -> OwnedFd {
+        self.cell.pidfd.try_clone().unwrap_or_else(|fault| unreachable!("{fault}"))
+    }
+}

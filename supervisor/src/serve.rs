@@ -1,0 +1,208 @@
+//! From ready workers to the last answer.
+//!
+//! Owns the order: workers, then the socket, then readiness; on a signal no new work,
+//! then a bounded drain, then the end of what still runs, then the workers.
+
+use crate::config::Config;
+use crate::connection;
+use crate::listener::{BindFault, Listener, Peer};
+use crate::notify;
+use crate::pool::{Pool, WorkerSettings};
+use crate::records::Records;
+use crate::service::{Phase, Service};
+use crate::settings::{Arguments, Fault};
+use brig_protocol::codes::RequestCode;
+use brig_protocol::rpc::{self, ErrorData};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{UnixStream, unix::pipe};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// How often what is over its time is forgotten. Also keeps the runtime's timer armed,
+/// so that starting a longer timer never has to wake another thread.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// How long the ended evaluations may take to be answered.
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
+/// How long the workers may take to go.
+const LAST_WORKERS: Duration = Duration::from_secs(5);
+
+/// Runs brigd to its end.
+///
+/// # Errors
+/// [`Fault`]: it could not start.
+pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arguments) -> Result<(), Fault> {
+    // Signals first: one that comes during the start must not be lost.
+    let mut signals = Signals::new(arguments.exit_on_stdin_close)?;
+    let mut sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
+    if sockets.is_empty() && config.server.socket.is_none() && !arguments.check {
+        return Err(Fault::NoSocket);
+    }
+    let pool = tokio::select! {
+        pool = Pool::start(workers) => pool?,
+        _ = signals.stop.received() => return Ok(()),
+    };
+    let sandbox = pool.sandbox();
+    let layers = sandbox.layers.join(", ");
+    if arguments.check {
+        println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
+        println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
+        pool.shutdown().await;
+        return Ok(());
+    }
+    let listener = match sockets.pop() {
+        Some(socket) => Listener::adopt(socket)?,
+        None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
+    };
+    let records = Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
+    let service = Service::new(config, Arc::clone(&pool), records)?;
+    tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
+    notify::ready(&format!("level {}", sandbox.level));
+
+    let tracker = TaskTracker::new();
+    tokio::select! {
+        () = accept(&listener, &service, &tracker) => {}
+        () = keep_house(&service) => {}
+        () = tell_status(&service, signals.status) => {}
+        name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
+    }
+    // Dropping it removes the path: whoever comes now starts another brigd.
+    drop(listener);
+    notify::stopping("draining");
+    drain(&service, &tracker, &mut signals.stop).await;
+    if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
+        tracing::warn!("some workers were not reaped in time; they die with their nursery");
+    }
+    tracing::info!(counters = %service.metrics.summary(), "brigd is done");
+    Ok(())
+}
+
+async fn accept(listener: &Listener, service: &Arc<Service>, tracker: &TaskTracker) {
+    loop {
+        let (stream, peer) = listener.accept().await;
+        match service.doors.enter(peer.uid) {
+            Ok(door) => {
+                tracker.spawn(connection::serve(stream, peer, Arc::clone(service), door));
+            }
+            Err(setting) => {
+                service.metrics.connections_refused.count();
+                send_away(&stream, peer, setting);
+            }
+        }
+    }
+}
+
+/// Tells a client that there is no room, without waiting for it.
+fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
+    tracing::debug!(uid = peer.uid, setting, "a client was sent away");
+    let mut data = ErrorData::new(RequestCode::Overloaded, "there are as many connections as may be; nothing ran");
+    data.setting = Some(setting.to_owned());
+    data.retry_after_ms = Some(1_000);
+    if let Err(fault) = stream.try_write(&rpc::error(None, &data)) {
+        tracing::trace!(%fault, "it did not hear why");
+    }
+}
+
+async fn keep_house(service: &Service) {
+    loop {
+        tokio::time::sleep(HOUSEKEEPING).await;
+        service.answers.expire(Instant::now());
+    }
+}
+
+/// Lets what runs go on until the drain limit, or another signal.
+async fn drain(service: &Service, tracker: &TaskTracker, stop: &mut Stop) {
+    tracker.close();
+    service.advance(Phase::Draining);
+    let hurry = tokio::select! {
+        () = tracker.wait() => return,
+        () = tokio::time::sleep(service.config.drain()) => "the drain limit has passed",
+        name = stop.received() => name,
+    };
+    let (running, waiting) = service.admission.counts();
+    tracing::warn!(running, waiting, hurry, "what still runs is ended");
+    service.advance(Phase::Ending);
+    if tokio::time::timeout(LAST_ANSWERS, tracker.wait()).await.is_err() {
+        tracing::warn!(connections = tracker.len(), "some clients were not answered in time");
+    }
+}
+
+/// On SIGUSR1: one line about everything.
+async fn tell_status(service: &Service, mut asked: Signal) {
+    while asked.recv().await.is_some() {
+        let (running, queued) = service.admission.counts();
+        let pool = service.pool.stats();
+        tracing::info!(
+            running,
+            queued,
+            ready = pool.ready,
+            coming = pool.coming,
+            leased = pool.leased,
+            ending = pool.ending,
+            waiting = pool.waiting,
+            nurseries = pool.nurseries,
+            nurseries_started = pool.nurseries_started,
+            workers = pool.workers_verified,
+            abnormal_deaths = pool.abnormal_deaths,
+            failures = pool.failures,
+            last_failure = pool.last_failure,
+            read_back_us = pool.read_back_time.as_micros(),
+            counters = %service.metrics.summary(),
+            "status"
+        );
+    }
+    // No more signals come: that is no reason to end.
+    std::future::pending().await
+}
+
+/// The signals that mean something here.
+struct Signals {
+    stop: Stop,
+    status: Signal,
+}
+
+/// What stops brigd: signals, and the end of the pipe that whoever started it holds.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+    held: Option<pipe::Receiver>,
+}
+
+impl Signals {
+    fn new(until_stdin_closes: bool) -> Result<Self, Fault> {
+        let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
+        let held = until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
+        let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };
+        Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
+    }
+}
+
+impl Stop {
+    async fn received(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            () = closed(self.held.as_ref()) => "the end of standard input",
+        }
+    }
+}
+
+/// Standard input, which has to be a pipe: only the end of one is an event.
+fn stdin_pipe() -> std::io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(std::io::stdin().as_fd().try_clone_to_owned()?)
+}
+
+/// Waits until nobody holds the other end; what is written there is read away.
+async fn closed(held: Option<&pipe::Receiver>) {
+    let Some(held) = held else { return std::future::pending().await };
+    let mut ignored = [0; 64];
+    loop {
+        match held.readable().await.and_then(|()| held.try_read(&mut ignored)) {
+            Ok(0) => return,
+            Err(fault) if fault.kind() != std::io::ErrorKind::WouldBlock => return,
+            Ok(_) | Err(_) => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What all connections share.
+//!
+//! Owns nothing but the one place where the parts meet. Never decides.
+
+use crate::admission::Admission;
+use crate::api::idempotency::Answers;
+use crate::config::{Config, ConfigFault};
+use crate::connection::budget::Budget;
+use crate::evaluation::Registry;
+use crate::host::call::Judges;
+use crate::host::schema::cache::SchemaCache;
+use crate::listener::{Doors, Peer};
+use crate::metrics::Metrics;
+use crate::pool::Pool;
+use crate::records::Records;
+use brig_protocol::limits::Limits;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// How far brigd is on its way to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Takes work.
+    Serving,
+    /// Takes no new work; what runs goes on.
+    Draining,
+    /// What still runs is ended now.
+    Ending,
+}
+
+/// The parts.
+pub(crate) struct Service {
+    /// What the operator set.
+    pub(crate) config: Config,
+    /// The ceilings of every principal.
+    pub(crate) ceilings: Limits,
+    /// Ready workers.
+    pub(crate) pool: Arc<Pool>,
+    /// Who runs and who waits.
+    pub(crate) admission: Arc<Admission>,
+    /// Bytes held for clients.
+    pub(crate) budget: Arc<Budget>,
+    /// Connections.
+    pub(crate) doors: Arc<Doors>,
+    /// Answers that may be asked for again.
+    pub(crate) answers: Arc<Answers>,
+    /// What happened, counted.
+    pub(crate) metrics: Metrics,
+    /// Evaluations that run.
+    pub(crate) running: Arc<Registry>,
+    /// Compiled schemas.
+    pub(crate) schemas: SchemaCache,
+    /// Threads for long judgements.
+    pub(crate) judges: Arc<Judges>,
+    /// Where host calls are recorded.
+    pub(crate) audit: Arc<Records>,
+    phase: watch::Sender<Phase>,
+    own_uid: u32,
+}
+
+impl Service {
+    /// Puts the parts together.
+    ///
+    /// # Errors
+    /// When the configured ceilings are not valid.
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
+        let ceilings = config.ceilings()?;
+        Ok(Arc::new(Self {
+            ceilings,
+            pool,
+            admission: Admission::new(config.queue),
+            budget: Budget::new(config.clients.buffer_bytes),
+            doors: Doors::new(config.clients.connections, config.clients.connections_each),
+            answers: Answers::new(),
+            metrics: Metrics::default(),
+            running: Arc::default(),
+            schemas: SchemaCache::default(),
+            judges: Arc::default(),
+            audit: Arc::new(records),
+            phase: watch::Sender::new(Phase::Serving),
+            own_uid: rustix::process::geteuid().as_raw(),
+            config,
+        }))
+    }
+
+    /// Whether this peer may evaluate: without configuration only the user that brigd
+    /// runs as, and root.
+    pub(crate) fn may_evaluate(&self, peer: Peer) -> bool {
+        peer.uid == 0 || peer.uid == self.own_uid || self.config.clients.uids.contains(&peer.uid)
+    }
+
+    /// How far brigd is on its way to the end, and a way to hear of changes.
+    pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// Goes on to `phase`; never back.
+    pub(crate) fn advance(&self, phase: Phase) {
+        self.phase.send_if_modified(|current| {
+            let later = phase > *current;
+            if later {
+                *current = phase;
+            }
+            later
+        });
+    }
+
+    /// Whether new work is taken.
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.phase.borrow() == Phase::Serving
+    }
+}

@@ -1,0 +1,216 @@
+//! Arguments and configuration, turned into what the parts need.
+//!
+//! Owns the command line, the exit codes, and what the process does to itself before
+//! it does anything else.
+
+use crate::config::{Config, ConfigFault, Level, Origin};
+use crate::listener::BindFault;
+use crate::pool::{PoolError, WorkerSettings};
+use rustix::process::{Resource, Rlimit};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// The brig supervisor: evaluates untrusted JavaScript next to trusted credentials.
+#[derive(Debug, clap::Parser)]
+#[command(name = "brigd", version, about)]
+pub(crate) struct Arguments {
+    /// Path of the client socket; not needed when systemd hands one over.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Path of brig-worker [default: beside brigd, then ../libexec/brig].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) worker: Option<PathBuf>,
+    /// Configuration file (TOML) [default: the embedded one].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Check the configuration and the sandbox, print what is active, and exit.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Least confinement with which brigd starts (sandbox.require).
+    #[arg(long, value_enum)]
+    pub(crate) require: Option<Level>,
+    /// How workers are made (workers.origin).
+    #[arg(long, value_enum)]
+    pub(crate) origin: Option<Origin>,
+    /// How many workers wait, ready (workers.ready).
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) ready: Option<usize>,
+    /// Whether workers live in namespaces of their own (sandbox.namespaces).
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub(crate) namespaces: Option<bool>,
+    /// Threads that serve clients; 0 is one for each core (runtime.threads).
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) threads: Option<usize>,
+    /// End when standard input, a pipe, is closed: for a client that starts a brigd of
+    /// its own, which must not outlive it however it ends.
+    #[arg(long)]
+    pub(crate) exit_on_stdin_close: bool,
+    /// Level of the log (server.log).
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+}
+
+/// Why brigd does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The operator's.
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
+    /// The operator's: nothing to listen on.
+    #[error("there is no socket: give --socket PATH, set server.socket, or start brigd by systemd socket activation")]
+    NoSocket,
+    /// The operator's: no such worker.
+    #[error("there is no worker binary at {places}: install brig-worker there, or name it with --worker PATH")]
+    NoWorker {
+        /// Where it was looked for.
+        places: String,
+    },
+    /// The host's, or the operator's.
+    #[error("no workers: {0}")]
+    Pool(#[from] PoolError),
+    /// The host's, or the operator's.
+    #[error(transparent)]
+    Bind(#[from] BindFault),
+    /// The host's.
+    #[error("cannot {what}: {fault}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        fault: io::Error,
+    },
+}
+
+impl Fault {
+    /// 2: fix the configuration or arguments; 3: the sandbox is not there; 4: the
+    /// socket; 1: the system.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
+            Self::Pool(_) => 3,
+            Self::Bind(_) => 4,
+            Self::System { .. } => 1,
+        }
+    }
+
+    fn system(what: &'static str, fault: impl Into<io::Error>) -> Self {
+        Self::System { what, fault: fault.into() }
+    }
+}
+
+impl Arguments {
+    /// Arguments win over the file.
+    pub(crate) fn override_settings(&self, config: &mut Config) {
+        if let Some(socket) = &self.socket {
+            config.server.socket = Some(socket.clone());
+        }
+        if let Some(worker) = &self.worker {
+            config.workers.path = Some(worker.clone());
+        }
+        if let Some(log) = &self.log {
+            config.server.log.clone_from(log);
+        }
+        config.sandbox.require = self.require.unwrap_or(config.sandbox.require);
+        config.sandbox.namespaces = self.namespaces.unwrap_or(config.sandbox.namespaces);
+        config.workers.origin = self.origin.unwrap_or(config.workers.origin);
+        config.workers.ready = self.ready.unwrap_or(config.workers.ready);
+        config.runtime.threads = self.threads.unwrap_or(config.runtime.threads);
+    }
+}
+
+/// Before anything else: no core, no debugger, files for nobody but this user and
+/// group, and as many descriptors as may be.
+///
+/// # Errors
+/// [`Fault::System`] when the kernel refuses.
+pub(crate) fn harden() -> Result<(), Fault> {
+    nix::sys::prctl::set_dumpable(false).map_err(|fault| Fault::system("make the process undumpable", fault))?;
+    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
+        .map_err(|fault| Fault::system("set the core limit", fault))?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o007));
+    let files = rustix::process::getrlimit(Resource::Nofile);
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, maximum: files.maximum })
+        .map_err(|fault| Fault::system("raise the limit of descriptors", fault))
+}
+
+/// The runtime: one thread for each core, a number of them, or none besides this one.
+///
+/// # Errors
+/// [`Fault::System`] when threads can not be made.
+pub(crate) fn runtime(threads: usize) -> Result<Runtime, Fault> {
+    let mut builder = if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    if threads > 1 {
+        builder.worker_threads(threads);
+    }
+    builder.thread_name("brigd").enable_all().build().map_err(|fault| Fault::system("start the runtime", fault))
+}
+
+/// What the pool is told.
+///
+/// # Errors
+/// [`Fault::NoWorker`] with the places; [`Fault::Config`].
+pub(crate) fn worker_settings(config: &Config) -> Result<WorkerSettings, Fault> {
+    Ok(WorkerSettings {
+        worker_path: worker_path(config.workers.path.as_deref())?,
+        origin: match config.workers.origin {
+            Origin::Fork => brig_protocol::control::Origin::Fork,
+            Origin::Exec => brig_protocol::control::Origin::Exec,
+        },
+        namespaces: config.sandbox.namespaces,
+        require: match config.sandbox.require {
+            Level::Full => brig_protocol::control::Level::Full,
+            Level::Strong => brig_protocol::control::Level::Strong,
+            Level::Minimal => brig_protocol::control::Level::Minimal,
+        },
+        uid_range: config.workers.uid_range,
+        ceilings: config.ceilings()?,
+        ready: config.workers.ready,
+        most: config.workers.most,
+        generation_workers: config.workers.generation_workers,
+        generation_age: Duration::from_secs(config.workers.generation_seconds),
+        ..WorkerSettings::default()
+    })
+}
+
+/// The worker binary: as set, or beside brigd, or in libexec.
+fn worker_path(set: Option<&Path>) -> Result<PathBuf, Fault> {
+    let places = match set {
+        Some(path) => vec![path.to_owned()],
+        None => places_beside(&std::env::current_exe().map_err(|fault| Fault::system("find the path of brigd", fault))?),
+    };
+    let found = places.iter().find(|path| path.is_file()).and_then(|path| std::path::absolute(path).ok());
+    found.ok_or_else(|| {
+        let places: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+        Fault::NoWorker { places: places.join(" or ") }
+    })
+}
+
+fn places_beside(program: &Path) -> Vec<PathBuf> {
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    vec![directory.join("brig-worker"), directory.join("../libexec/brig/brig-worker"), PathBuf::from("/usr/libexec/brig/brig-worker")]
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use clap::Parser as _;
+
+    #[test]
+    fn arguments_win_over_the_file() {
+        let arguments = Arguments::try_parse_from(["brigd", "--socket", "/s", "--ready", "3", "--namespaces", "false", "--origin", "exec"]).unwrap();
+        let mut config = Config::default();
+        arguments.override_settings(&mut config);
+        assert_eq!(config.server.socket.as_deref(), Some(Path::new("/s")));
+        assert_eq!((config.workers.ready, config.sandbox.namespaces, config.workers.origin), (3, false, Origin::Exec));
+    }
+
+    #[test]
+    fn a_worker_that_is_not_there_is_named_with_the_remedy() {
+        let fault = worker_path(Some(Path::new("/no/such/worker"))).unwrap_err();
+        assert!(fault.to_string().contains("/no/such/worker") && fault.to_string().contains("--worker"), "{fault}");
+        assert_eq!(fault.exit_code(), 2);
+    }
+}
