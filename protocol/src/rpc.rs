@@ -134,6 +134,8 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
     T::deserialize(deserializer).map(Some)
 }
 
+const BATCH: &str = "batches are not supported; send one request a line, answers come as they are ready";
+
 /// Reads one line.
 ///
 /// # Errors
@@ -152,6 +154,10 @@ pub fn read_within(line: &[u8], bounds: Bounds) -> Result<Message<'_>, RpcFault>
         .map_err(|fault| parse_fault(format!("the line is not UTF-8 (byte {}); send UTF-8 JSON", fault.valid_up_to())))?;
     json::count(line, bounds).map_err(|fault| parse_fault(format!("the line is {fault}")))?;
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|fault| envelope_fault(text, &fault))?;
+    if !json::is_object(text) {
+        // The members of an envelope in their order are not an envelope.
+        return Err(invalid(None, BATCH));
+    }
     if envelope.jsonrpc != "2.0" {
         return Err(invalid(envelope.id, "member \"jsonrpc\" must be \"2.0\""));
     }
@@ -162,7 +168,7 @@ fn classify(envelope: Envelope<'_>) -> Result<Message<'_>, RpcFault> {
     let Envelope { id, method, params, result, error, .. } = envelope;
     match (method, id, result, error) {
         (Some(method), id, None, None) => {
-            if params.is_some_and(|raw| !raw.get().starts_with(['{', '['])) {
+            if params.is_some_and(|raw| !raw.get().starts_with('{')) {
                 return Err(invalid(id, "member \"params\" must be an object"));
             }
             Ok(match id {
@@ -185,7 +191,7 @@ fn envelope_fault(text: &str, fault: &serde_json::Error) -> RpcFault {
         return parse_fault(format!("the line is not JSON: {}", crate::escape::escaped(&fault.to_string(), 300)));
     }
     if text.trim_start().starts_with('[') {
-        return invalid(None, "batches are not supported; send one request a line, answers come as they are ready");
+        return invalid(None, BATCH);
     }
     let id = loose_id(text);
     invalid(id, &format!("not a JSON-RPC 2.0 message: {}", crate::escape::escaped(&fault.to_string(), 300)))
