@@ -1,22 +1,20 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod play;
-mod real;
+mod real_worker_tests;
+mod test_nursery;
 
-pub(super) use play::Play;
-
-use super::core::Seams;
+use super::seams::{Raising, Seams};
 use super::*;
 use crate::channel::ChannelFault;
 use crate::lifecycle::{Fate, Rules};
-use crate::nursery::WorkerFacts;
+use crate::nursery::{Link, Nursery, WorkerFacts};
 use crate::spawn;
 use brig_protocol::control::{Kind, Layer, Level};
 use brig_protocol::frame::build;
 use brig_protocol::worker::Phase;
-use play::{Birth, Start};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
+use test_nursery::{Birth, Play, Start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -28,7 +26,16 @@ fn hasty(rules: &mut Rules) {
 }
 
 fn seams(play: &Play, rules: fn(&mut Rules)) -> Seams {
-    Seams { nursery: Some(play.clone()), rules, read_back: |_, _, _, _| Ok(WorkerFacts::default()) }
+    let play = play.clone();
+    let raise = Arc::new(move |_program, configure| -> Raising {
+        let play = play.clone();
+        Box::pin(async move {
+            let (link, theirs) = Link::pair()?;
+            play.start(theirs);
+            Nursery::introduce(link, None, &configure).await
+        })
+    });
+    Seams { raise, adjust: rules, read_back: |_, _, _, _| Ok(WorkerFacts::default()) }
 }
 
 fn settings() -> WorkerSettings {

@@ -2,10 +2,11 @@
 
 use super::within;
 use crate::lifecycle::Fate;
+use crate::nursery::{Scope, read_generation, read_worker};
 use crate::pool::{Lease, Pool, PoolError, WorkerSettings};
 use crate::spawn;
 use brig_protocol::client::{Form, Language};
-use brig_protocol::control::{Level, Origin};
+use brig_protocol::control::{Layer, Layers, Level, Origin};
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{EvaluateOrder, FromWorker, evaluate_frame, read_from_worker};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -184,6 +185,29 @@ async fn as_root_each_slot_has_a_user_of_its_own() {
     }
 }
 
+/// Medians over many readings of one worker.
+fn time_of_reading(lease: &Lease) -> (Duration, Duration) {
+    let pidfd = lease.watch_for_test();
+    let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut layers = Layers::none();
+    for layer in Layer::ALL.iter().filter(|layer| lease.sandbox().layers.iter().any(|name| name == layer.name())) {
+        layers.activate(*layer);
+    }
+    let scope = Scope { layers, uid: None };
+    let (mut each, mut first) = (Vec::new(), Vec::new());
+    for _ in 0..500 {
+        let begun = Instant::now();
+        let mut facts = read_worker(&pidfd, socket.as_fd(), &scope).unwrap();
+        each.push(begun.elapsed());
+        let begun = Instant::now();
+        read_generation(&pidfd, &mut facts, &scope).unwrap();
+        first.push(begun.elapsed());
+    }
+    each.sort();
+    first.sort();
+    (each[250], first[250])
+}
+
 /// Prints what verification costs, and what a lease on a ready worker costs. No figure is
 /// asserted: see `benches/` for figures that count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,6 +222,8 @@ async fn what_reading_back_costs() {
         evaluating.push(begun.elapsed());
         lease.retire();
     }
+    let (each, first) = time_of_reading(&within(pool.lease()).await.unwrap());
+    println!("reading back again and again: {each:?} for what each worker has, {first:?} more for what a generation has");
     let stats = pool.stats();
     leasing.sort();
     evaluating.sort();
