@@ -173,16 +173,17 @@ async fn below_the_required_level_the_pool_does_not_start() {
 
 #[tokio::test]
 async fn a_worker_that_fails_its_check_is_never_handed_out() {
-    let pool = {
-        let play = Play::default();
-        let pool = within(Pool::start_with(settings(), seams(&play, hasty))).await.unwrap();
-        play.script(|script| script.births = vec![Birth::Hello("{}"), Birth::NoHello, Birth::ExitsEarly(88), Birth::Fails(11)]);
-        pool
-    };
-    for _ in 0..12 {
-        let mut lease = within(pool.lease()).await.unwrap();
-        echo(&mut lease).await;
-        lease.retire();
+    let play = Play::default();
+    let pool = within(Pool::start_with(settings(), seams(&play, hasty))).await.unwrap();
+    for bad in [Birth::Hello("{}"), Birth::NoHello, Birth::ExitsEarly(88), Birth::Fails(11)] {
+        play.script(|script| script.births = vec![bad]);
+        for _ in 0..4 {
+            let mut lease = within(pool.lease()).await.unwrap();
+            echo(&mut lease).await;
+            lease.retire();
+        }
+        until(&pool, |stats| stats.ready == 2 && stats.failures == 0).await;
+        assert!(play.script(|script| script.births.is_empty()), "{bad:?} was played");
     }
     pool.shutdown().await;
 }

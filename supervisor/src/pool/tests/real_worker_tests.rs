@@ -152,6 +152,34 @@ async fn a_crash_from_outside_brings_a_new_generation() {
 }
 
 #[tokio::test]
+async fn when_the_nursery_is_killed_its_workers_die_and_the_pool_goes_on() {
+    for namespaces in [true, false] {
+        let pool = start(settings(Origin::Fork, namespaces)).await;
+        let mut lease = within(pool.lease()).await.unwrap();
+        send(&mut lease, "for (;;) {}", false);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", lease.pid_for_test())).unwrap();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
+        let nursery = rustix::process::Pid::from_raw(parent).unwrap();
+        let handle = rustix::process::pidfd_open(nursery, rustix::process::PidfdFlags::empty()).unwrap();
+        spawn::kill(handle.as_fd());
+        assert_eq!(within(lease.ended()).await.fate, Fate::Lost);
+        assert!(spawn::has_ended(lease.watch_for_test().as_fd()));
+        // Ready workers of the lost nursery may be handed out until the loss is seen.
+        within(async {
+            loop {
+                let mut next = pool.lease().await.unwrap();
+                send(&mut next, "1+2", false);
+                if next.receive().await.is_ok() {
+                    break;
+                }
+            }
+        })
+        .await;
+        within(pool.shutdown()).await;
+    }
+}
+
+#[tokio::test]
 async fn when_a_shutdown_returns_every_process_is_gone() {
     for namespaces in [true, false] {
         let pool = start(settings(Origin::Fork, namespaces)).await;
