@@ -283,7 +283,7 @@ fn fault_of(fault: &io::Error) -> ChannelFault {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use super::*;
     use brig_protocol::frame::build;

@@ -83,10 +83,9 @@ impl State {
     /// All slots are taken and a kept worker is waited for: an unused one makes room.
     fn make_room(&mut self, now: Moment, out: &mut Vec<Action>) {
         let leaving = self.workers().filter(|worker| matches!(worker.stage, Stage::Ending { .. })).count();
-        if self.free.is_empty() && leaving < self.waiting_kept.len() {
-            if let Some(unused) = self.ready.first().copied() {
-                self.kill(unused, now, out);
-            }
+        let unused = self.ready.first().copied();
+        if let Some(unused) = unused.filter(|_| self.free.is_empty() && leaving < self.waiting_kept.len()) {
+            self.kill(unused, now, out);
         }
     }
 

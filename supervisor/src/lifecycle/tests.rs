@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -168,7 +169,7 @@ impl World {
             }
             17..=19 => {
                 if let Some(worker) = Self::pick(&leased, choice) {
-                    let release = if choice % 2 == 0 { Release::Retired } else { Release::Killed };
+                    let release = if choice.is_multiple_of(2) { Release::Retired } else { Release::Killed };
                     self.tell(Event::Released { worker, release });
                 }
             }
@@ -180,7 +181,7 @@ impl World {
             }
             23 => {
                 if let Some(worker) = Self::pick(&alive, choice) {
-                    self.exit(worker, if choice % 3 == 0 { Fate::Exited(0) } else { Fate::Signalled(11) });
+                    self.exit(worker, if choice.is_multiple_of(3) { Fate::Exited(0) } else { Fate::Signalled(11) });
                 }
             }
             24..=26 => {
@@ -209,7 +210,7 @@ impl World {
     fn answer_spawn(&mut self, choice: usize) {
         let Some((worker, nursery)) = Self::pick(&self.asked, choice) else { return };
         self.asked.retain(|(asked, _)| *asked != worker);
-        if choice % 7 == 0 {
+        if choice.is_multiple_of(7) {
             self.tell(Event::SpawnFailed { worker });
         } else {
             self.alive.insert(worker, nursery);

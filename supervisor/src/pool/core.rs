@@ -4,28 +4,36 @@
 //! which they were decided. Never blocks under the lock: what is done there are single
 //! system calls that do not wait.
 
-use super::lease::{Cell, Ended, Lease};
+use super::lease::{Cell, Lease};
+use super::seams::Seams;
 use super::settings::WorkerSettings;
 use super::{LeaseError, PoolError, PoolStats};
 use crate::channel::Channel;
-use crate::lifecycle::{Action, Event, Fate, Moment, NurseryId, RequestId, State, Trouble, WorkerId};
-use crate::nursery::{Link, NurseryFault, exit_text};
-use crate::spawn;
+use crate::lifecycle::{Action, Event, Moment, NurseryId, RequestId, State, WorkerId};
+use crate::nursery::{Link, NurseryFault};
 use brig_protocol::client::Sandbox;
-use brig_protocol::control::{Configure, Kind, Request, Spawn};
+use brig_protocol::control::Configure;
 use brig_protocol::worker::Conversation;
 use std::collections::HashMap;
-use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use super::tend::Seams;
-
-type Answer = Result<Lease, LeaseError>;
+pub(super) type Answer = Result<Lease, LeaseError>;
 type First = oneshot::Sender<Result<(), Arc<NurseryFault>>>;
+
+/// What comes of wanting a lease.
+#[expect(clippy::large_enum_variant, reason = "moved once, on the stack; a box would be an allocation on the hot path")]
+pub(super) enum Wanted {
+    /// It is here.
+    Now(Lease),
+    /// It will come, or a refusal will.
+    Later(RequestId, oneshot::Receiver<Answer>),
+    /// There will be none.
+    Never(LeaseError),
+}
 
 /// What everybody shares.
 #[derive(Debug)]
@@ -34,7 +42,7 @@ pub(super) struct Core {
     pub(super) configure: Configure,
     pub(super) seams: Seams,
     epoch: Instant,
-    runtime: Handle,
+    pub(super) runtime: Handle,
     held: Mutex<Held>,
     earlier: Notify,
     emptied: Notify,
@@ -47,7 +55,7 @@ pub(super) struct Hand {
     /// From the check to the lease.
     pub(super) voice: Option<(Channel, Conversation)>,
     /// From the exit report, told when the state machine agrees.
-    spent: (Duration, u64),
+    pub(super) spent: (Duration, u64),
 }
 
 /// A nursery's resources while it lives.
@@ -66,7 +74,7 @@ pub(super) struct Held {
     pub(super) state: State,
     pub(super) workers: Vec<Option<Hand>>,
     pub(super) nurseries: HashMap<NurseryId, NurseryHand>,
-    waiters: HashMap<RequestId, oneshot::Sender<Answer>>,
+    pub(super) waiters: HashMap<RequestId, oneshot::Sender<Answer>>,
     last_request: u64,
     /// When the clock is going to look.
     clock: Option<Moment>,
@@ -79,13 +87,8 @@ pub(super) struct Held {
 
 impl Core {
     pub(super) fn new(settings: WorkerSettings, seams: Seams, first: First) -> Result<Arc<Self>, PoolError> {
-        let rules = settings.rules()?;
-        #[cfg(test)]
-        let rules = {
-            let mut rules = rules;
-            (seams.rules)(&mut rules);
-            rules
-        };
+        let mut rules = settings.rules()?;
+        (seams.adjust)(&mut rules);
         let held = Held {
             workers: (0..rules.most).map(|_| None).collect(),
             state: State::new(rules),
@@ -137,13 +140,13 @@ impl Core {
         self.set_clock(held);
         if held.shut && held.state.is_empty() {
             self.emptied.notify_waiters();
+            self.earlier.notify_one();
         }
         unclaimed
     }
 
     /// A lease at once, or a place in the queue, or a refusal.
-    #[expect(clippy::type_complexity, reason = "three outcomes, one caller")]
-    pub(super) fn want(self: &Arc<Self>, kept: bool) -> Result<Lease, Result<(RequestId, oneshot::Receiver<Answer>), LeaseError>> {
+    pub(super) fn want(self: &Arc<Self>, kept: bool) -> Wanted {
         let mut held = self.hold();
         held.last_request += 1;
         let request = RequestId(held.last_request);
@@ -152,21 +155,22 @@ impl Core {
         let mut unclaimed = Vec::new();
         for action in actions {
             match action {
-                Action::Grant { request: granted, worker } if granted == request => outcome = self.lease_of(&mut held, worker).map(Ok),
-                Action::Refuse(refused) if refused == request => outcome = Some(Err(Self::refusal(&held))),
+                Action::Grant { request: granted, worker } if granted == request => {
+                    outcome = self.lease_of(&mut held, worker).map(Wanted::Now)
+                }
+                Action::Refuse(refused) if refused == request => outcome = Some(Wanted::Never(Self::refusal(&held))),
                 action => self.act(&mut held, action, &mut unclaimed),
             }
         }
         self.set_clock(&mut held);
-        match outcome {
-            Some(Ok(lease)) => Ok(lease),
-            Some(Err(fault)) => Err(Err(fault)),
-            None => {
-                let (sender, receiver) = oneshot::channel();
-                held.waiters.insert(request, sender);
-                Err(Ok((request, receiver)))
-            }
-        }
+        let outcome = outcome.unwrap_or_else(|| {
+            let (sender, receiver) = oneshot::channel();
+            held.waiters.insert(request, sender);
+            Wanted::Later(request, receiver)
+        });
+        drop(held);
+        drop(unclaimed);
+        outcome
     }
 
     pub(super) fn give_up(self: &Arc<Self>, request: RequestId) {
@@ -195,114 +199,11 @@ impl Core {
         }
     }
 
-    fn refusal(held: &Held) -> LeaseError {
+    pub(super) fn refusal(held: &Held) -> LeaseError {
         match &held.last_failure {
             Some(fault) if !held.shut => LeaseError::Unavailable(Arc::clone(fault)),
             _ => LeaseError::ShuttingDown,
         }
-    }
-
-    fn act(self: &Arc<Self>, held: &mut Held, action: Action, unclaimed: &mut Vec<Answer>) {
-        match action {
-            Action::StartNursery(id) => self.start_nursery(held, id),
-            Action::CloseNursery(id) => {
-                if let Some(nursery) = held.nurseries.get_mut(&id) {
-                    nursery.closing = true;
-                    match &nursery.link {
-                        Some(link) => link.close(),
-                        None => nursery.kill.cancel(),
-                    }
-                }
-            }
-            Action::KillNursery(id) => {
-                if let Some(nursery) = held.nurseries.get(&id) {
-                    nursery.kill.cancel();
-                }
-            }
-            Action::Spawn { nursery, worker, kept } => self.ask(held, nursery, worker, kept),
-            Action::Grant { request, worker } => {
-                let Some(lease) = self.lease_of(held, worker) else { return };
-                match held.waiters.remove(&request) {
-                    Some(waiter) => unclaimed.extend(waiter.send(Ok(lease)).err()),
-                    None => unclaimed.push(Ok(lease)),
-                }
-            }
-            Action::Refuse(request) => {
-                if let Some(waiter) = held.waiters.remove(&request) {
-                    unclaimed.extend(waiter.send(Err(Self::refusal(held))).err());
-                }
-            }
-            Action::Kill(id) => {
-                if let Some(hand) = held.hand(id) {
-                    spawn::kill(hand.cell.pidfd.as_fd());
-                }
-            }
-            Action::Bury(id) => self.bury(held, id),
-            Action::Gone { worker, fate } => Self::gone(held, worker, fate),
-            Action::Note(trouble) => Self::note(held, trouble),
-        }
-    }
-
-    fn start_nursery(self: &Arc<Self>, held: &mut Held, id: NurseryId) {
-        let kill = CancellationToken::new();
-        held.counts.nurseries_started += 1;
-        held.nurseries.insert(id, NurseryHand { link: None, kill: kill.clone(), closing: false });
-        self.runtime.spawn(Arc::clone(self).tend(id, kill));
-    }
-
-    fn ask(&self, held: &Held, nursery: NurseryId, worker: WorkerId, kept: bool) {
-        let (kind, cpu_ms) = if kept { (Kind::Vm, self.settings.kept_cpu_ms) } else { (Kind::Once, self.settings.once_cpu_ms()) };
-        let request = Request::Spawn(Spawn { slot: worker.slot, generation: worker.generation, cpu_ms, kind });
-        let Some(link) = held.nurseries.get(&nursery).and_then(|nursery| nursery.link.as_ref()) else { return };
-        if let Err(fault) = link.send(&request) {
-            // Its task sees the end of the link, and tells.
-            tracing::error!(%fault, nursery = nursery.0, "control link");
-            link.close();
-        }
-    }
-
-    fn lease_of(self: &Arc<Self>, held: &mut Held, worker: WorkerId) -> Option<Lease> {
-        let hand = held.hand_mut(worker)?;
-        let (channel, conversation) = hand.voice.take()?;
-        Some(Lease::new(Arc::clone(self), Arc::clone(&hand.cell), channel, conversation))
-    }
-
-    /// The worker's nursery is gone; nobody will report its exit, so it is watched.
-    fn bury(self: &Arc<Self>, held: &mut Held, id: WorkerId) {
-        let Some(hand) = held.hand(id) else { return };
-        let cell = Arc::clone(&hand.cell);
-        spawn::kill(cell.pidfd.as_fd());
-        let core = Arc::clone(self);
-        self.runtime.spawn(async move {
-            // Unbounded on its own: the state machine forgets the worker at its deadline,
-            // and then this event names nobody.
-            if spawn::await_exit(cell.pidfd.as_fd()).await.is_ok() {
-                core.tell(Event::Exited { worker: id, fate: Fate::Lost });
-            }
-        });
-    }
-
-    fn gone(held: &mut Held, id: WorkerId, fate: Fate) {
-        held.counts.abnormal_deaths += u64::from(fate.is_abnormal());
-        let Some(hand) = held.workers.get_mut(usize::from(id.slot)).and_then(|slot| slot.take_if(|hand| hand.cell.id == id)) else {
-            return;
-        };
-        let (cpu, max_rss_bytes) = hand.spent;
-        // Set once, by the one `Gone` that there is for a worker.
-        drop(hand.cell.ended.set(Ended { fate, cpu, max_rss_bytes }));
-    }
-
-    fn note(held: &mut Held, trouble: Trouble) {
-        let fault = match trouble {
-            Trouble::StartLate(_) => NurseryFault::StartLate,
-            Trouble::SpawnLate(_) | Trouble::ExitLate(_) | Trouble::EndLate(_) => NurseryFault::Stalled,
-            Trouble::HelloLate(_) => NurseryFault::HelloLate,
-            Trouble::DiedEarly(_, Fate::Exited(code)) => NurseryFault::DiedEarly(exit_text(code)),
-            Trouble::DiedEarly(_, Fate::Signalled(signal)) => NurseryFault::DiedEarly(format!("signal {signal}")),
-            Trouble::DiedEarly(_, Fate::Lost) => NurseryFault::DiedEarly("its nursery was lost".to_owned()),
-        };
-        tracing::error!(?trouble, "deadline or early death");
-        Self::complain(held, fault);
     }
 
     fn set_clock(&self, held: &mut Held) {
@@ -325,19 +226,15 @@ impl Core {
                 held.clock = held.state.wake();
                 held.clock
             };
-            match at {
-                Some(at) => {
-                    let due = tokio::time::sleep_until((self.epoch + at).into());
-                    tokio::select! {
-                        () = due => self.tell(Event::Tick),
-                        () = self.earlier.notified() => {}
-                        () = self.emptied.notified() => {}
-                    }
+            let due = async {
+                match at {
+                    Some(at) => tokio::time::sleep_until((self.epoch + at).into()).await,
+                    None => std::future::pending().await,
                 }
-                None => tokio::select! {
-                    () = self.earlier.notified() => {}
-                    () = self.emptied.notified() => {}
-                },
+            };
+            tokio::select! {
+                () = due => self.tell(Event::Tick),
+                () = self.earlier.notified() => {}
             }
         }
     }

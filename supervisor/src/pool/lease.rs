@@ -150,4 +150,9 @@ impl Lease {
     pub(crate) fn watch_for_test(&self) -> OwnedFd {
         self.cell.pidfd.try_clone().unwrap_or_else(|fault| unreachable!("{fault}"))
     }
+
+    /// The worker's process id as the test sees it.
+    pub(crate) fn pid_for_test(&self) -> i32 {
+        self.cell.pid.get().copied().unwrap_or_default()
+    }
 }

@@ -8,19 +8,18 @@
 //! of the ready workers are there. Each nursery has one task, each worker has one until it
 //! is verified, and the clock has one; a leased worker has none.
 
+mod acts;
 mod core;
 mod lease;
+mod seams;
 mod settings;
 mod tend;
-#[cfg(test)]
-pub(crate) mod tests;
 
-pub(crate) use lease::Lease;
-#[expect(unused_imports, reason = "not wired yet")]
-pub(crate) use lease::{Ended, Fate};
+pub(crate) use lease::{Ended, Lease};
 pub(crate) use settings::WorkerSettings;
 
-use self::core::Core;
+use self::core::{Core, Wanted};
+use self::seams::Seams;
 use crate::lifecycle::{Event, RequestId};
 use crate::nursery::NurseryFault;
 use brig_protocol::client::Sandbox;
@@ -101,10 +100,10 @@ impl Pool {
     /// # Errors
     /// [`PoolError`], naming the setting, layer, path or error number.
     pub(crate) async fn start(settings: WorkerSettings) -> Result<Arc<Self>, PoolError> {
-        Self::start_with(settings, core::Seams::default()).await
+        Self::start_with(settings, Seams::default()).await
     }
 
-    async fn start_with(settings: WorkerSettings, seams: core::Seams) -> Result<Arc<Self>, PoolError> {
+    async fn start_with(settings: WorkerSettings, seams: Seams) -> Result<Arc<Self>, PoolError> {
         let (first, proven) = oneshot::channel();
         let pool = Self { core: Core::new(settings, seams, first)? };
         pool.core.tell(Event::Tick);
@@ -142,8 +141,9 @@ impl Pool {
 
     async fn wait_for(&self, kept: bool) -> Result<Lease, LeaseError> {
         let (request, answer) = match self.core.want(kept) {
-            Ok(lease) => return Ok(lease),
-            Err(waiting) => waiting?,
+            Wanted::Now(lease) => return Ok(lease),
+            Wanted::Never(fault) => return Err(fault),
+            Wanted::Later(request, answer) => (request, answer),
         };
         let place = Place { core: &self.core, request };
         let outcome = answer.await;
@@ -191,3 +191,6 @@ impl Drop for Place<'_> {
         self.core.give_up(self.request);
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -7,11 +7,7 @@ use super::core::Core;
 use super::lease::Cell;
 use crate::channel::Channel;
 use crate::lifecycle::{Event, Fate, NurseryId, WorkerId};
-#[cfg(test)]
-use crate::nursery::Link;
-use crate::nursery::{
-    LinkFault, Mismatch, Nursery, NurseryFault, Packet, Scope, WorkerEnds, WorkerFacts, layer_names, read_generation, read_worker,
-};
+use crate::nursery::{LinkFault, Mismatch, Nursery, NurseryFault, Packet, Scope, WorkerEnds, layer_names};
 use crate::spawn;
 use brig_protocol::client::Sandbox;
 use brig_protocol::control::{Exited, Layers, Report, WaitStatus};
@@ -22,36 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-
-/// Where tests put in a nursery that is a thread, and workers that are no sandbox.
-#[derive(Clone, Debug)]
-pub(super) struct Seams {
-    #[cfg(test)]
-    pub(super) nursery: Option<super::tests::Play>,
-    #[cfg(test)]
-    pub(super) rules: fn(&mut crate::lifecycle::Rules),
-    pub(super) read_back: fn(&OwnedFd, std::os::fd::BorrowedFd<'_>, &Scope, bool) -> Result<WorkerFacts, Mismatch>,
-}
-
-impl Default for Seams {
-    fn default() -> Self {
-        Self {
-            #[cfg(test)]
-            nursery: None,
-            #[cfg(test)]
-            rules: |_| (),
-            read_back,
-        }
-    }
-}
-
-fn read_back(pidfd: &OwnedFd, socket: std::os::fd::BorrowedFd<'_>, scope: &Scope, whole: bool) -> Result<WorkerFacts, Mismatch> {
-    let mut worker = read_worker(pidfd, socket, scope)?;
-    if whole {
-        read_generation(pidfd, &mut worker, scope)?;
-    }
-    Ok(worker)
-}
 
 /// How long a nursery that was told to go may take before it is killed, and then before
 /// its end is no longer waited for.
@@ -71,7 +37,7 @@ impl Core {
     /// A nursery's whole life.
     pub(super) async fn tend(self: Arc<Self>, id: NurseryId, kill: CancellationToken) {
         let started = tokio::select! {
-            started = self.raise() => started,
+            started = (self.seams.raise)(self.settings.worker_path.clone(), self.configure) => started,
             () = kill.cancelled() => Err(NurseryFault::StartLate),
         };
         match started {
@@ -90,16 +56,6 @@ impl Core {
         self.tell(Event::NurseryEnded { nursery: id });
     }
 
-    async fn raise(&self) -> Result<Nursery, NurseryFault> {
-        #[cfg(test)]
-        if let Some(play) = &self.seams.nursery {
-            let (link, theirs) = Link::pair()?;
-            play.start(theirs);
-            return Nursery::introduce(link, None, &self.configure).await;
-        }
-        Nursery::start(self.settings.worker_path.clone(), &self.configure).await
-    }
-
     async fn serve(self: &Arc<Self>, id: NurseryId, nursery: &Nursery, kill: &CancellationToken) -> Option<NurseryFault> {
         let family =
             Arc::new(Family { id, layers: nursery.layers, sandbox: Arc::clone(&nursery.sandbox), examined: AtomicBool::new(false) });
@@ -107,7 +63,7 @@ impl Core {
         {
             let mut held = self.hold();
             held.sandbox = Arc::clone(&nursery.sandbox);
-            let Some(hand) = held.nurseries.get_mut(&id) else { return None };
+            let hand = held.nurseries.get_mut(&id)?;
             hand.link = Some(Arc::clone(&nursery.link));
         }
         self.tell(Event::NurseryReady { nursery: id });

@@ -1,22 +1,20 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod play;
-mod real;
+mod real_worker_tests;
+mod test_nursery;
 
-pub(super) use play::Play;
-
-use super::core::Seams;
+use super::seams::{Raising, Seams};
 use super::*;
 use crate::channel::ChannelFault;
 use crate::lifecycle::{Fate, Rules};
-use crate::nursery::WorkerFacts;
+use crate::nursery::{Link, Nursery, WorkerFacts};
 use crate::spawn;
 use brig_protocol::control::{Kind, Layer, Level};
 use brig_protocol::frame::build;
 use brig_protocol::worker::Phase;
-use play::{Birth, Start};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
+use test_nursery::{Birth, Play, Start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -28,14 +26,23 @@ fn hasty(rules: &mut Rules) {
 }
 
 fn seams(play: &Play, rules: fn(&mut Rules)) -> Seams {
-    Seams { nursery: Some(play.clone()), rules, read_back: |_, _, _, _| Ok(WorkerFacts::default()) }
+    let play = play.clone();
+    let raise = Arc::new(move |_program, configure| -> Raising {
+        let play = play.clone();
+        Box::pin(async move {
+            let (link, theirs) = Link::pair()?;
+            play.start(theirs);
+            Nursery::introduce(link, None, &configure).await
+        })
+    });
+    Seams { raise, adjust: rules, read_back: |_, _, _, _| Ok(WorkerFacts::default()) }
 }
 
 fn settings() -> WorkerSettings {
     WorkerSettings { ready: 2, most: 4, ..WorkerSettings::default() }
 }
 
-pub(crate) use play::{Speak, Spoken};
+pub(crate) use test_nursery::{Speak, Spoken};
 
 /// A pool of workers that are no sandbox and say what `speak` says.
 pub(crate) async fn played(speak: Speak) -> Arc<Pool> {
@@ -175,16 +182,17 @@ async fn below_the_required_level_the_pool_does_not_start() {
 
 #[tokio::test]
 async fn a_worker_that_fails_its_check_is_never_handed_out() {
-    let pool = {
-        let play = Play::default();
-        let pool = within(Pool::start_with(settings(), seams(&play, hasty))).await.unwrap();
-        play.script(|script| script.births = vec![Birth::Hello("{}"), Birth::NoHello, Birth::ExitsEarly(88), Birth::Fails(11)]);
-        pool
-    };
-    for _ in 0..12 {
-        let mut lease = within(pool.lease()).await.unwrap();
-        echo(&mut lease).await;
-        lease.retire();
+    let play = Play::default();
+    let pool = within(Pool::start_with(settings(), seams(&play, hasty))).await.unwrap();
+    for bad in [Birth::Hello("{}"), Birth::NoHello, Birth::ExitsEarly(88), Birth::Fails(11)] {
+        play.script(|script| script.births = vec![bad]);
+        for _ in 0..4 {
+            let mut lease = within(pool.lease()).await.unwrap();
+            echo(&mut lease).await;
+            lease.retire();
+        }
+        until(&pool, |stats| stats.ready == 2 && stats.failures == 0).await;
+        assert!(play.script(|script| script.births.is_empty()), "{bad:?} was played");
     }
     pool.shutdown().await;
 }

@@ -2,10 +2,11 @@
 
 use super::within;
 use crate::lifecycle::Fate;
+use crate::nursery::{Scope, read_generation, read_worker};
 use crate::pool::{Lease, Pool, PoolError, WorkerSettings};
 use crate::spawn;
 use brig_protocol::client::{Form, Language};
-use brig_protocol::control::{Level, Origin};
+use brig_protocol::control::{Layer, Layers, Level, Origin};
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{EvaluateOrder, FromWorker, evaluate_frame, read_from_worker};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -151,6 +152,34 @@ async fn a_crash_from_outside_brings_a_new_generation() {
 }
 
 #[tokio::test]
+async fn when_the_nursery_is_killed_its_workers_die_and_the_pool_goes_on() {
+    for namespaces in [true, false] {
+        let pool = start(settings(Origin::Fork, namespaces)).await;
+        let mut lease = within(pool.lease()).await.unwrap();
+        send(&mut lease, "for (;;) {}", false);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", lease.pid_for_test())).unwrap();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
+        let nursery = rustix::process::Pid::from_raw(parent).unwrap();
+        let handle = rustix::process::pidfd_open(nursery, rustix::process::PidfdFlags::empty()).unwrap();
+        spawn::kill(handle.as_fd());
+        assert_eq!(within(lease.ended()).await.fate, Fate::Lost);
+        assert!(spawn::has_ended(lease.watch_for_test().as_fd()));
+        // Ready workers of the lost nursery may be handed out until the loss is seen.
+        within(async {
+            loop {
+                let mut next = pool.lease().await.unwrap();
+                send(&mut next, "1+2", false);
+                if next.receive().await.is_ok() {
+                    break;
+                }
+            }
+        })
+        .await;
+        within(pool.shutdown()).await;
+    }
+}
+
+#[tokio::test]
 async fn when_a_shutdown_returns_every_process_is_gone() {
     for namespaces in [true, false] {
         let pool = start(settings(Origin::Fork, namespaces)).await;
@@ -184,6 +213,29 @@ async fn as_root_each_slot_has_a_user_of_its_own() {
     }
 }
 
+/// Medians over many readings of one worker.
+fn time_of_reading(lease: &Lease) -> (Duration, Duration) {
+    let pidfd = lease.watch_for_test();
+    let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut layers = Layers::none();
+    for layer in Layer::ALL.iter().filter(|layer| lease.sandbox().layers.iter().any(|name| name == layer.name())) {
+        layers.activate(*layer);
+    }
+    let scope = Scope { layers, uid: None };
+    let (mut each, mut first) = (Vec::new(), Vec::new());
+    for _ in 0..500 {
+        let begun = Instant::now();
+        let mut facts = read_worker(&pidfd, socket.as_fd(), &scope).unwrap();
+        each.push(begun.elapsed());
+        let begun = Instant::now();
+        read_generation(&pidfd, &mut facts, &scope).unwrap();
+        first.push(begun.elapsed());
+    }
+    each.sort();
+    first.sort();
+    (each[250], first[250])
+}
+
 /// Prints what verification costs, and what a lease on a ready worker costs. No figure is
 /// asserted: see `benches/` for figures that count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -198,6 +250,8 @@ async fn what_reading_back_costs() {
         evaluating.push(begun.elapsed());
         lease.retire();
     }
+    let (each, first) = time_of_reading(&within(pool.lease()).await.unwrap());
+    println!("reading back again and again: {each:?} for what each worker has, {first:?} more for what a generation has");
     let stats = pool.stats();
     leasing.sort();
     evaluating.sort();

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 /// What the nursery answers to `Configure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::pool) enum Start {
+pub(super) enum Start {
     Ready,
     Dies,
     Garbage,
@@ -27,7 +27,7 @@ pub(in crate::pool) enum Start {
 
 /// What it answers to a `Spawn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::pool) enum Birth {
+pub(super) enum Birth {
     Good,
     /// The worker answers its hang-up with nothing.
     Lingers,
@@ -45,7 +45,7 @@ pub(in crate::pool) enum Birth {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::pool) struct Script {
+pub(super) struct Script {
     pub(super) starts: Vec<Start>,
     pub(super) births: Vec<Birth>,
     /// All spawns that were asked.
@@ -72,7 +72,7 @@ pub(crate) enum Spoken {
 
 /// The script, shared with the test: what is left of it is played, then all goes well.
 #[derive(Clone, Debug, Default)]
-pub(in crate::pool) struct Play(pub(super) Arc<Mutex<Script>>);
+pub(super) struct Play(pub(super) Arc<Mutex<Script>>);
 
 struct Actor {
     spawn: Spawn,
@@ -91,9 +91,9 @@ struct Stage {
 }
 
 impl Play {
-    pub(crate) fn start(&self, link: OwnedFd) {
+    pub(super) fn start(&self, link: OwnedFd) {
         let stage = Stage { play: self.clone(), link, actors: Vec::new(), layers: all_layers() };
-        std::thread::spawn(move || drop(stage.run()));
+        std::thread::spawn(move || stage.run().unwrap_or(()));
     }
 
     pub(super) fn script<R>(&self, with: impl FnOnce(&mut Script) -> R) -> R {
@@ -310,7 +310,7 @@ impl Stage {
             assert!(control.push(SendAncillaryMessage::ScmRights(along)));
         }
         // Nobody hears it once the supervisor has hung up.
-        drop(sendmsg(&self.link, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).ok());
+        sendmsg(&self.link, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap_or(0);
     }
 }
 
