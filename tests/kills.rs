@@ -121,12 +121,16 @@ fn a_stopped_worker_is_ended_by_the_deadline() {
     let params = json!({"source": "return await svc.f({})", "hostFunctions": {"svc": {"f": {}}}, "timeoutMs": 1500});
     let id = client.request("evaluate", &params);
     client.next_message();
-    for worker in workers(&brigd) {
-        kill(pid(worker), Signal::SIGSTOP).ok();
+    let stopped = workers(&brigd);
+    for worker in &stopped {
+        kill(pid(*worker), Signal::SIGSTOP).ok();
     }
     let answer = client.answer(id, &mut Handlers::none());
     assert_eq!(answer.pointer("/result/outcome"), Some(&json!("timed_out")), "{answer}");
-    // The other stopped workers were ready ones: they are found out when they are used.
+    // The others were ready ones, which nobody but this test would stop.
+    for worker in &stopped {
+        kill(pid(*worker), Signal::SIGCONT).ok();
+    }
     works(&brigd);
 }
 

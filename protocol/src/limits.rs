@@ -116,7 +116,7 @@ limit_table! {
         "JSON text of one host call's input. Larger rejects with `invalid_input`.";
     output_bytes "outputBytes" "limits.output_bytes" "bytes" 4_194_304, 2, 16_777_216,
         "JSON text of one host call's output. Larger rejects with `output_too_large`.";
-    drain_ms "drainMs" "limits.drain_ms" "ms" 5_000, 0, 300_000,
+    drain_ms "drainMs" "limits.drain_ms" "ms" 1_000, 0, 300_000,
         "How long issued host calls may go on after the value is ready. Then they are cancelled and listed.";
     function_timeout_ms "functionTimeoutMs" "limits.function_timeout_ms" "ms" 30_000, 1, 300_000,
         "Time for one host call. At the limit it rejects with `function_timed_out`.";
@@ -161,6 +161,14 @@ pub struct LimitFault {
 impl LimitFault {
     /// The code this fault is answered with.
     pub const CODE: RequestCode = RequestCode::InvalidParams;
+}
+
+/// Names a limit, its value and the setting that raises it, the same way everywhere:
+/// `limit hostCalls is 1000; limits.host_calls raises it`.
+#[must_use]
+pub fn named(name: &str, value: u64) -> String {
+    let setting = row(name).map_or("no setting", |row| row.setting);
+    format!("limit {name} is {value}; {setting} raises it")
 }
 
 /// The row with this name.

@@ -1,7 +1,8 @@
 //! Who runs now, who waits, who is sent away.
 //!
-//! Owns the queue: first in, first out within a principal, principals in turn, so
-//! that one who floods delays nobody but himself. [`Line`] is pure; [`Admission`]
+//! Owns the queue: first in, first out within a connection, the connections of a
+//! principal in turn, and principals in turn, so that one who floods delays nobody but
+//! himself. [`Line`] is pure; [`Admission`]
 //! draws on top and makes waiting end at a deadline.
 
 use crate::config;
@@ -45,7 +46,48 @@ pub(crate) struct Line {
 #[derive(Debug, Default)]
 struct Share {
     running: usize,
-    waiting: VecDeque<Place>,
+    waiting: usize,
+    /// Connections with someone waiting, whose turn is next first.
+    turn: VecDeque<Party>,
+}
+
+/// Who waits on one connection, first come first.
+#[derive(Debug)]
+struct Party {
+    connection: u64,
+    places: VecDeque<Place>,
+}
+
+impl Share {
+    fn join(&mut self, connection: u64, place: Place) {
+        self.waiting += 1;
+        match self.turn.iter_mut().find(|party| party.connection == connection) {
+            Some(party) => party.places.push_back(place),
+            None => self.turn.push_back(Party { connection, places: VecDeque::from([place]) }),
+        }
+    }
+
+    fn call_next(&mut self) -> Option<Place> {
+        let mut party = self.turn.pop_front()?;
+        let place = party.places.pop_front()?;
+        self.waiting -= 1;
+        if !party.places.is_empty() {
+            self.turn.push_back(party);
+        }
+        Some(place)
+    }
+
+    fn give_up(&mut self, connection: u64, place: Place) -> bool {
+        let Some(party) = self.turn.iter_mut().find(|party| party.connection == connection) else {
+            return false;
+        };
+        let before = party.places.len();
+        party.places.retain(|waiting| *waiting != place);
+        let found = party.places.len() < before;
+        self.turn.retain(|party| !party.places.is_empty());
+        self.waiting -= usize::from(found);
+        found
+    }
 }
 
 impl Line {
@@ -54,26 +96,26 @@ impl Line {
         Self { bounds, running: 0, waiting: 0, shares: HashMap::new(), turn: VecDeque::new(), last: 0 }
     }
 
-    /// A principal wants to run one evaluation.
-    pub(crate) fn ask(&mut self, uid: u32) -> Asked {
+    /// A principal wants to run one evaluation that came by this connection.
+    pub(crate) fn ask(&mut self, uid: u32, connection: u64) -> Asked {
         let share = self.shares.entry(uid).or_default();
         // Whoever waits already has to go first, or the queue of a principal would be none.
-        let may_run = share.waiting.is_empty() && share.running < self.bounds.running_each && self.running < self.bounds.running;
+        let may_run = share.waiting == 0 && share.running < self.bounds.running_each && self.running < self.bounds.running;
         if may_run {
             share.running += 1;
             self.running += 1;
             return Asked::Now;
         }
-        let own = share.waiting.len() >= self.bounds.waiting_each;
+        let own = share.waiting >= self.bounds.waiting_each;
         if own || self.waiting >= self.bounds.waiting {
             self.forget_idle(uid);
             return Asked::Full { own };
         }
         self.last += 1;
-        if share.waiting.is_empty() {
+        if share.waiting == 0 {
             self.turn.push_back(uid);
         }
-        share.waiting.push_back(self.last);
+        share.join(connection, self.last);
         self.waiting += 1;
         Asked::Wait(self.last)
     }
@@ -88,16 +130,14 @@ impl Line {
     }
 
     /// Whoever has this place does not wait any more. `false`: it was called already.
-    pub(crate) fn give_up(&mut self, uid: u32, place: Place) -> bool {
+    pub(crate) fn give_up(&mut self, uid: u32, connection: u64, place: Place) -> bool {
         let Some(share) = self.shares.get_mut(&uid) else {
             return false;
         };
-        let before = share.waiting.len();
-        share.waiting.retain(|waiting| *waiting != place);
-        let found = share.waiting.len() < before;
+        let found = share.give_up(connection, place);
         if found {
             self.waiting -= 1;
-            if share.waiting.is_empty() {
+            if share.waiting == 0 {
                 self.turn.retain(|other| *other != uid);
             }
         }
@@ -117,11 +157,11 @@ impl Line {
                 self.turn.push_back(uid);
                 continue;
             }
-            let Some(place) = share.waiting.pop_front() else { continue };
+            let Some(place) = share.call_next() else { continue };
             share.running += 1;
             self.running += 1;
             self.waiting -= 1;
-            if !share.waiting.is_empty() {
+            if share.waiting > 0 {
                 self.turn.push_back(uid);
             }
             return Some((uid, place));
@@ -135,7 +175,7 @@ impl Line {
     }
 
     fn forget_idle(&mut self, uid: u32) {
-        if self.shares.get(&uid).is_some_and(|share| share.running == 0 && share.waiting.is_empty()) {
+        if self.shares.get(&uid).is_some_and(|share| share.running == 0 && share.waiting == 0) {
             self.shares.remove(&uid);
         }
     }
@@ -171,16 +211,16 @@ impl Admission {
         Arc::new(Self { state: Mutex::new(state), wait: Duration::from_millis(bounds.wait_ms) })
     }
 
-    /// Waits for the turn of this principal, for a bounded time.
+    /// Waits for the turn of this connection of this principal, for a bounded time.
     ///
     /// # Errors
     /// `overloaded`, with advice when to try again.
-    pub(crate) async fn enter(self: &Arc<Self>, uid: u32) -> Result<Ticket, ErrorData> {
-        let (place, called) = match self.ask(uid)? {
+    pub(crate) async fn enter(self: &Arc<Self>, uid: u32, connection: u64) -> Result<Ticket, ErrorData> {
+        let (place, called) = match self.ask(uid, connection)? {
             None => return Ok(self.ticket(uid)),
             Some(waiting) => waiting,
         };
-        let mut seat = Seat { admission: self, uid, place, taken: false };
+        let mut seat = Seat { admission: self, uid, connection, place, taken: false };
         match tokio::time::timeout(self.wait, called).await {
             Ok(Ok(())) => {
                 seat.taken = true;
@@ -190,10 +230,10 @@ impl Admission {
         }
     }
 
-    fn ask(&self, uid: u32) -> Result<Option<(Place, oneshot::Receiver<()>)>, ErrorData> {
+    fn ask(&self, uid: u32, connection: u64) -> Result<Option<(Place, oneshot::Receiver<()>)>, ErrorData> {
         let full = {
             let mut state = self.lock();
-            match state.line.ask(uid) {
+            match state.line.ask(uid, connection) {
                 Asked::Now => return Ok(None),
                 Asked::Wait(place) => {
                     let (waker, called) = oneshot::channel();
@@ -265,6 +305,7 @@ impl Drop for Ticket {
 struct Seat<'a> {
     admission: &'a Admission,
     uid: u32,
+    connection: u64,
     place: Place,
     taken: bool,
 }
@@ -275,7 +316,7 @@ impl Drop for Seat<'_> {
             return;
         }
         let mut state = self.admission.lock();
-        let waited = state.line.give_up(self.uid, self.place);
+        let waited = state.line.give_up(self.uid, self.connection, self.place);
         state.wakers.remove(&self.place);
         // Called in the very moment of giving up: the right goes on to the next.
         if !waited {
@@ -299,11 +340,11 @@ mod tests {
     #[test]
     fn one_who_floods_does_not_delay_another() {
         let mut line = Line::new(bounds(1, 1, 100));
-        assert_eq!(line.ask(1), Asked::Now);
+        assert_eq!(line.ask(1, 1), Asked::Now);
         for _ in 0..50 {
-            assert!(matches!(line.ask(1), Asked::Wait(_)));
+            assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
         }
-        let Asked::Wait(theirs) = line.ask(2) else { panic!("must wait") };
+        let Asked::Wait(theirs) = line.ask(2, 2) else { panic!("must wait") };
         line.leave(1);
         assert_eq!(line.call_next().map(|(uid, _)| uid), Some(1));
         line.leave(1);
@@ -311,19 +352,33 @@ mod tests {
     }
 
     #[test]
+    fn one_connection_that_floods_does_not_delay_another_of_the_same_user() {
+        let mut line = Line::new(bounds(1, 1, 100));
+        assert_eq!(line.ask(1, 1), Asked::Now);
+        for _ in 0..50 {
+            assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
+        }
+        let Asked::Wait(other) = line.ask(1, 2) else { panic!("must wait") };
+        line.leave(1);
+        assert!(line.call_next().is_some_and(|(_, place)| place != other));
+        line.leave(1);
+        assert_eq!(line.call_next(), Some((1, other)));
+    }
+
+    #[test]
     fn a_full_queue_sends_away_and_says_whose() {
         let mut line = Line::new(bounds(1, 1, 1));
-        assert_eq!(line.ask(1), Asked::Now);
-        assert!(matches!(line.ask(1), Asked::Wait(_)));
-        assert_eq!(line.ask(1), Asked::Full { own: true });
-        assert!(matches!(line.ask(2), Asked::Wait(_)));
+        assert_eq!(line.ask(1, 1), Asked::Now);
+        assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
+        assert_eq!(line.ask(1, 1), Asked::Full { own: true });
+        assert!(matches!(line.ask(2, 2), Asked::Wait(_)));
     }
 
     #[test]
     fn nothing_is_remembered_of_those_who_left() {
         let mut line = Line::new(bounds(2, 2, 4));
         for uid in 0..1000 {
-            assert_eq!(line.ask(uid), Asked::Now);
+            assert_eq!(line.ask(uid, u64::from(uid)), Asked::Now);
             line.leave(uid);
         }
         assert!(line.shares.is_empty() && line.turn.is_empty());
@@ -332,8 +387,8 @@ mod tests {
     #[tokio::test]
     async fn the_next_enters_when_a_ticket_is_dropped() {
         let admission = Admission::new(bounds(1, 1, 4));
-        let first = admission.enter(1).await.unwrap();
-        let mut second = Box::pin(admission.enter(1));
+        let first = admission.enter(1, 1).await.unwrap();
+        let mut second = Box::pin(admission.enter(1, 1));
         assert!((&mut second).now_or_never().is_none());
         drop(first);
         let ticket = second.await.unwrap();
@@ -345,9 +400,9 @@ mod tests {
     #[tokio::test]
     async fn one_who_gives_up_after_being_called_hands_the_turn_on() {
         let admission = Admission::new(bounds(1, 1, 4));
-        let first = admission.enter(1).await.unwrap();
-        let mut second = Box::pin(admission.enter(1));
-        let mut third = Box::pin(admission.enter(1));
+        let first = admission.enter(1, 1).await.unwrap();
+        let mut second = Box::pin(admission.enter(1, 1));
+        let mut third = Box::pin(admission.enter(1, 1));
         assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none());
         drop(first);
         drop(second);
@@ -358,8 +413,8 @@ mod tests {
     #[tokio::test]
     async fn waiting_ends_at_its_deadline_with_advice() {
         let admission = Admission::new(config::Queue { wait_ms: 1, ..bounds(1, 1, 4) });
-        let ticket = admission.enter(1).await.unwrap();
-        let refusal = admission.enter(1).await.unwrap_err();
+        let ticket = admission.enter(1, 1).await.unwrap();
+        let refusal = admission.enter(1, 1).await.unwrap_err();
         assert_eq!(refusal.code, RequestCode::Overloaded);
         assert!(refusal.retry_after_ms.is_some() && refusal.retryable);
         drop(ticket);
@@ -374,7 +429,7 @@ mod tests {
             let mut waiting: Vec<(u32, Place)> = Vec::new();
             for (uid, step) in steps {
                 match step {
-                    0 => match line.ask(uid) {
+                    0 => match line.ask(uid, u64::from(uid)) {
                         Asked::Now => running.push(uid),
                         Asked::Wait(place) => waiting.push((uid, place)),
                         Asked::Full { .. } => {}
@@ -385,7 +440,7 @@ mod tests {
                     },
                     _ => if let Some(index) = waiting.iter().position(|(other, _)| *other == uid) {
                         let (uid, place) = waiting.remove(index);
-                        prop_assert!(line.give_up(uid, place));
+                        prop_assert!(line.give_up(uid, u64::from(uid), place));
                     },
                 }
                 while let Some(called) = line.call_next() {

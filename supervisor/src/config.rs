@@ -220,7 +220,7 @@ pub(crate) enum ConfigFault {
         fault: String,
     },
     /// A value that cannot be.
-    #[error("the configuration sets {setting} to {value}; {expected}")]
+    #[error("{setting} is set to {value}; {expected}")]
     Value {
         /// Which setting.
         setting: String,
@@ -237,11 +237,9 @@ impl Config {
     /// # Errors
     /// [`ConfigFault`] with the place and what is expected there.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, ConfigFault> {
-        let config = match path {
-            None => Self::default(),
-            Some(path) => Self::parse(path, &read_bounded(path)?)?,
-        };
-        config.check()?;
+        let Some(path) = path else { return Ok(Self::default()) };
+        let config = Self::parse(path, &read_bounded(path)?)?;
+        config.check().map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })?;
         Ok(config)
     }
 
@@ -281,7 +279,9 @@ impl Config {
             let setting = format!("limits.{name}");
             let Some(row) = limits::LIMITS.iter().find(|row| row.setting == setting) else {
                 let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
-                return Err(fault(&setting, value, &format!("there is no such limit; there are {}", known.join(", "))));
+                let near = crate::api::params::nearest(&setting, &known);
+                let advice = near.map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+                return Err(fault(&setting, value, &format!("there is no such limit; {advice}")));
             };
             if *value < row.minimum || *value > row.maximum {
                 return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
@@ -360,6 +360,7 @@ mod tests {
         let fault = parsed("[limits]\nheap_bytes = 1\n").unwrap_err().to_string();
         assert!(fault.contains("limits.heap_bytes") && fault.contains("262144"), "{fault}");
         assert!(parsed("[limits]\nheap = 1\n").unwrap_err().to_string().contains("limits.heap_bytes"));
+        assert!(parsed("[limits]\ntimout_ms = 1\n").unwrap_err().to_string().contains("did you mean limits.timeout_ms?"));
     }
 
     #[test]

@@ -112,20 +112,24 @@ async fn keep_house(service: &Service) {
     }
 }
 
-/// Lets what runs go on until the drain limit, or another signal.
-async fn drain(service: &Service, tracker: &TaskTracker, stop: &mut Stop) {
-    tracker.close();
+/// Lets what runs go on until the drain limit, or another signal. Clients stay
+/// connected meanwhile, and hear that nothing new is taken.
+async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     service.advance(Phase::Draining);
+    service.work.close();
     let hurry = tokio::select! {
-        () = tracker.wait() => return,
-        () = tokio::time::sleep(service.config.drain()) => "the drain limit has passed",
-        name = stop.received() => name,
+        () = service.work.wait() => None,
+        () = tokio::time::sleep(service.config.drain()) => Some("the drain limit has passed"),
+        name = stop.received() => Some(name),
     };
-    let (running, waiting) = service.admission.counts();
-    tracing::warn!(running, waiting, hurry, "what still runs is ended");
+    if let Some(hurry) = hurry {
+        let (running, waiting) = service.admission.counts();
+        tracing::warn!(running, waiting, hurry, "what still runs is ended");
+    }
     service.advance(Phase::Ending);
-    if tokio::time::timeout(LAST_ANSWERS, tracker.wait()).await.is_err() {
-        tracing::warn!(connections = tracker.len(), "some clients were not answered in time");
+    connections.close();
+    if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
+        tracing::warn!(connections = connections.len(), "some clients were not answered in time");
     }
 }
 

@@ -15,7 +15,9 @@ use crate::pool::Pool;
 use crate::records::Records;
 use brig_protocol::limits::Limits;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 /// How far brigd is on its way to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +56,9 @@ pub(crate) struct Service {
     pub(crate) judges: Arc<Judges>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// Requests that need a worker and are not answered yet.
+    pub(crate) work: TaskTracker,
+    connections: AtomicU64,
     phase: watch::Sender<Phase>,
     own_uid: u32,
 }
@@ -77,10 +82,17 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             audit: Arc::new(records),
+            work: TaskTracker::new(),
+            connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
             own_uid: rustix::process::geteuid().as_raw(),
             config,
         }))
+    }
+
+    /// A number that no other connection has.
+    pub(crate) fn connection_number(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Whether this peer may evaluate: without configuration only the user that brigd

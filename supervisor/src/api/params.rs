@@ -31,7 +31,10 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Option<ErrorData> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let fault = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
     let path = escaped(&fault.path().to_string(), QUOTED_BYTES);
-    let reason = without_position(&fault.inner().to_string());
+    let mut reason = without_position(&fault.inner().to_string());
+    if reason.contains("hex escape") || reason.contains("surrogate") {
+        reason.push_str("; a \\u escape of one half of a surrogate pair needs the other half right behind it");
+    }
     let place = if path == "." { "params".to_owned() } else { format!("params.{path}") };
     let mut data = ErrorData::new(RequestCode::InvalidParams, format!("{place}: {}", escaped(&reason, QUOTED_BYTES)));
     data.hint = nearest_of_reason(&reason).map(|near| format!("did you mean {near:?}?"));
@@ -128,6 +131,11 @@ mod tests {
         assert!(data.message.contains("params.source") && data.message.contains("string"), "{data:?}");
         assert!(refused("{}").message.contains("source"));
         assert!(refused("[]").message.contains("object"));
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_called_that() {
+        assert!(refused(r#"{"source":"'\ud83d'"}"#).message.contains("surrogate pair"));
     }
 
     #[test]

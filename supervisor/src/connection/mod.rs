@@ -66,16 +66,16 @@ async fn talk(reader: &mut Reader, requests: &mut Requests, outbox: &Outbox, ser
     let mut phases = service.phase();
     let mut phase = *phases.borrow_and_update();
     loop {
-        if phase > Phase::Serving && requests.is_idle() {
+        if phase == Phase::Ending && requests.is_idle() {
             return last_words(outbox).await;
         }
-        let may_read = !outbox.congested();
+        let may_read = outbox.takes_replies();
         let event = tokio::select! {
             biased;
             Some(()) = requests.answered(), if !requests.is_idle() => Event::Answered,
             broken = outbox.drive() => Event::Broken(broken),
             read = reader.read(), if may_read => Event::Read(read),
-            () = outbox.room(), if !may_read => Event::Room,
+            () = outbox.room_for_replies(), if !may_read => Event::Room,
             Ok(()) = phases.changed() => Event::Phase(*phases.borrow_and_update()),
         };
         match event {

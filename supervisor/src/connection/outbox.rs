@@ -13,8 +13,11 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Above this many bytes waiting, nothing more is read from the client, answers wait
-/// with their evaluation, and notes that only repeat what the answer says are dropped.
+/// Above this many bytes waiting, answers and host calls wait where they are made, and
+/// notes that only repeat what the answer says are dropped. Above this many bytes of
+/// replies to lines of the client, nothing more is read from it. Its own answers to our
+/// host calls are read all the same: a client that writes one before it reads the next
+/// call would wait for us as we for it.
 const HIGH_WATER_BYTES: usize = 1024 * 1024;
 
 /// Why nothing can be sent any more.
@@ -42,35 +45,55 @@ pub(crate) struct Outbox {
 
 #[derive(Debug)]
 struct State {
-    queue: VecDeque<Vec<u8>>,
+    queue: VecDeque<Waiting>,
     /// Bytes of the first line that are out already.
     sent: usize,
     bytes: usize,
+    /// Bytes of the lines that are replies.
+    replies: usize,
     held: Held,
     /// When the client last took something, or was first made to wait.
     progress: Instant,
     broken: Option<Broken>,
 }
 
+/// One line in the queue.
+#[derive(Debug)]
+struct Waiting {
+    line: Vec<u8>,
+    /// It is the immediate reply to a line of the client.
+    reply: bool,
+}
+
 impl Outbox {
     /// A way out by `half`; the client may take nothing for `patience`.
     pub(crate) fn new(half: OwnedWriteHalf, held: Held, patience: Duration) -> Self {
-        let state = State { queue: VecDeque::new(), sent: 0, bytes: 0, held, progress: Instant::now(), broken: None };
+        let state = State { queue: VecDeque::new(), sent: 0, bytes: 0, replies: 0, held, progress: Instant::now(), broken: None };
         Self { half, patience, state: Mutex::new(state), waiting: Notify::new(), room: Notify::new() }
     }
 
     /// Sends one line, or queues what the socket does not take now. After a fault it
     /// does nothing: the connection is ending.
     pub(crate) fn send(&self, line: Vec<u8>) {
+        self.enqueue(Waiting { line, reply: false });
+    }
+
+    /// Sends the immediate reply to a line of the client.
+    pub(crate) fn reply(&self, line: Vec<u8>) {
+        self.enqueue(Waiting { line, reply: true });
+    }
+
+    fn enqueue(&self, next: Waiting) {
         let mut state = self.lock();
-        if state.broken.is_some() || line.is_empty() {
+        if state.broken.is_some() || next.line.is_empty() {
             return;
         }
         if state.queue.is_empty() {
             state.progress = Instant::now();
         }
-        state.bytes += line.len();
-        state.queue.push_back(line);
+        state.bytes += next.line.len();
+        state.replies += if next.reply { next.line.len() } else { 0 };
+        state.queue.push_back(next);
         if state.queue.len() == 1 {
             self.write_some(&mut state);
         }
@@ -90,7 +113,7 @@ impl Outbox {
     }
 
     /// Waits until the client is not behind any more, or nothing can be sent.
-    pub(crate) async fn room(&self) {
+    async fn room(&self) {
         loop {
             // Made before the look, so that no word of room gets lost in between.
             let room = self.room.notified();
@@ -99,6 +122,22 @@ impl Outbox {
             }
             room.await;
         }
+    }
+
+    /// Waits until few enough replies wait for the client to be read again.
+    pub(crate) async fn room_for_replies(&self) {
+        loop {
+            let room = self.room.notified();
+            if self.takes_replies() {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// Whether few enough replies wait for the client to be read.
+    pub(crate) fn takes_replies(&self) -> bool {
+        self.lock().replies < HIGH_WATER_BYTES
     }
 
     /// Sends one line that may be lost: not when the client is behind.
@@ -154,6 +193,11 @@ impl Outbox {
         self.break_off(&mut self.lock(), Broken::HungUp);
     }
 
+    /// Nothing is sent any more: what waits is more than may.
+    pub(crate) fn close_over_budget(&self) {
+        self.break_off(&mut self.lock(), Broken::OverBudget);
+    }
+
     /// Until when the client may take nothing; nothing when nothing waits.
     fn patient_until(&self) -> Option<Instant> {
         let state = self.lock();
@@ -161,13 +205,14 @@ impl Outbox {
     }
 
     fn write_some(&self, state: &mut State) {
-        while let Some(line) = state.queue.front() {
+        while let Some(Waiting { line, reply }) = state.queue.front() {
             match self.half.try_write(line.get(state.sent..).unwrap_or_default()) {
                 Ok(written) => {
                     state.sent += written;
                     state.bytes = state.bytes.saturating_sub(written);
                     state.progress = Instant::now();
                     if state.sent >= line.len() {
+                        state.replies = state.replies.saturating_sub(if *reply { line.len() } else { 0 });
                         state.queue.pop_front();
                         state.sent = 0;
                     }
@@ -179,7 +224,7 @@ impl Outbox {
         }
         let waiting = state.bytes;
         // Less than before always fits.
-        if state.held.resize(waiting) && waiting < HIGH_WATER_BYTES {
+        if state.held.resize(waiting) && waiting.min(state.replies) < HIGH_WATER_BYTES {
             self.room.notify_waiters();
         }
     }
@@ -188,6 +233,7 @@ impl Outbox {
         state.broken.get_or_insert(broken);
         state.queue.clear();
         state.bytes = 0;
+        state.replies = 0;
         state.sent = 0;
         self.waiting.notify_one();
         self.room.notify_waiters();

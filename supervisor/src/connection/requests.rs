@@ -29,6 +29,7 @@ use tokio::time::Instant;
 pub(super) struct Requests {
     service: Arc<Service>,
     peer: Peer,
+    connection: u64,
     link: Arc<Link>,
     outbox: Arc<Outbox>,
     in_flight: HashMap<Id, Arc<Stop>>,
@@ -39,7 +40,8 @@ impl Requests {
     /// None yet.
     pub(super) fn new(service: Arc<Service>, peer: Peer, outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
-        Self { service, peer, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
+        let connection = service.connection_number();
+        Self { service, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
     }
 
     /// Drives all requests until one is answered. Nothing: none is in flight.
@@ -128,7 +130,7 @@ impl Requests {
         let permitted = if known == api::AtOnce::Initialize { Ok(()) } else { self.check_permitted() };
         let text = params.map_or("{}", RawValue::get);
         match permitted.and_then(|()| api::answer_at_once(&self.service, self.peer, id, known, text)) {
-            Ok(line) => self.outbox.send(line),
+            Ok(line) => self.outbox.reply(line),
             Err(data) => self.refuse(Some(id), &data),
         }
     }
@@ -151,11 +153,13 @@ impl Requests {
         };
         let stop = Arc::new(Stop::default());
         self.in_flight.insert(id.clone(), Arc::clone(&stop));
-        let (service, peer) = (Arc::clone(&self.service), self.peer);
+        let (service, peer, connection) = (Arc::clone(&self.service), self.peer, self.connection);
         let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
+        let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties = Parties { request: &id, service: &service, peer, link: &link, outbox: &outbox, stop: &stop };
+            let parties = Parties { request: &id, service: &service, peer, connection, link: &link, outbox: &outbox, stop: &stop };
             answer(&id, request, parties).await;
+            drop(work);
             id
         }));
     }
@@ -186,7 +190,7 @@ impl Requests {
 
     fn cancel_asked(&self, id: &Id, params: Option<&RawValue>) {
         match self.cancel(params) {
-            Ok(()) => self.outbox.send(rpc::result(id, &serde_json::Map::new())),
+            Ok(()) => self.outbox.reply(rpc::result(id, &serde_json::Map::new())),
             Err(data) => self.refuse(Some(id), &data),
         }
     }
@@ -204,7 +208,7 @@ impl Requests {
 
     fn refuse(&self, id: Option<&Id>, data: &ErrorData) {
         self.service.metrics.refused.count();
-        self.outbox.send(rpc::error(id, data));
+        self.outbox.reply(rpc::error(id, data));
     }
 }
 
@@ -223,7 +227,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         },
     };
     match outcome {
-        Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties.outbox).await,
+        Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties).await,
         Err(data) => {
             parties.service.metrics.refused.count();
             parties.outbox.send_when_room(rpc::error(Some(id), &data)).await;
@@ -247,22 +251,27 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
 }
 
 /// The answer goes out first; what is let go wakes others.
-async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, outbox: &Outbox) {
+async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, parties: Parties<'_>) {
     let Ended { result, lease, ticket } = ended;
     let line = match kept {
         Some(kept) => rpc::result(id, kept),
         None => rpc::result(id, &result),
     };
     drop(result);
-    if outbox.congested() {
-        // A worker does not wait for a client that is behind.
+    if !parties.outbox.congested() {
+        parties.outbox.send(line);
         lease.retire();
-        outbox.send_when_room(line).await;
-    } else {
-        outbox.send(line);
-        lease.retire();
+        return drop(ticket);
     }
+    // Nobody else waits for a client that is behind: its answer waits on its own account.
+    lease.retire();
     drop(ticket);
+    let mut held = parties.service.budget.holder(parties.peer.uid);
+    if held.resize(line.len()) {
+        parties.outbox.send_when_room(line).await;
+    } else {
+        parties.outbox.close_over_budget();
+    }
 }
 
 /// Runs a request once for its key. Nothing: it was answered with what another gave.

@@ -11,6 +11,9 @@ use brig_protocol::worker::Violation;
 /// Bytes beyond the limit that are dropped without calling it a breach.
 const SLACK_BYTES: usize = 64 * 1024;
 
+/// How the mark of a worker ends.
+const WORKER_MARK_END: &str = "limits.consoleBytes]\n";
+
 /// Both streams of one evaluation.
 #[derive(Debug)]
 pub(crate) struct Console {
@@ -26,8 +29,6 @@ struct Captured {
     /// Bytes that the worker sent, kept or not.
     seen: usize,
     truncated: bool,
-    /// The worker did not cut (and mark) it, so it was cut here.
-    cut_here: bool,
 }
 
 /// Both streams as the answer carries them.
@@ -71,8 +72,7 @@ impl Console {
             return Err(Violation::Oversized { what: "console output", bytes: captured.seen, limit });
         }
         let fits = text.get(..character_boundary(text, limit.saturating_sub(before))).unwrap_or_default();
-        captured.cut_here |= fits.len() < text.len();
-        captured.truncated |= truncated || captured.cut_here;
+        captured.truncated |= truncated || fits.len() < text.len();
         if captured.keep {
             captured.text.push_str(fits);
         }
@@ -93,11 +93,12 @@ impl Console {
 
 impl Captured {
     fn marked(mut self, limit: usize) -> String {
-        if self.cut_here && self.keep {
+        // A worker that cut by itself has marked it, unless the limit left no room for that.
+        if self.truncated && self.keep && !self.text.ends_with(WORKER_MARK_END) {
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
-            self.text.push_str(&format!("[cut: output is limited to {limit} bytes (limits.console_bytes)]\n"));
+            self.text.push_str(&format!("[cut: output is limited to {limit} bytes (consoleBytes; limits.console_bytes raises it)]\n"));
         }
         self.text
     }
@@ -119,12 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_worker_cut_and_marked_is_not_marked_again() {
-        let mut console = Console::new(50, Capture::All);
-        console.take(Stream::Stderr, "abc[cut]\n", false).unwrap();
-        console.take(Stream::Stderr, "", true).unwrap();
-        let printed = console.printed();
-        assert!(printed.stderr_truncated && printed.stderr == "abc[cut]\n");
+    fn what_the_worker_cut_is_marked_once() {
+        for (said, marked) in [("abc\n[cut: limits.consoleBytes]\n", "abc\n[cut: limits.consoleBytes]\n"), ("abc", "abc\n[cut: output is limited to 50 ")] {
+            let mut console = Console::new(50, Capture::All);
+            console.take(Stream::Stderr, said, false).unwrap();
+            console.take(Stream::Stderr, "", true).unwrap();
+            let printed = console.printed();
+            assert!(printed.stderr_truncated && printed.stderr.starts_with(marked), "{}", printed.stderr);
+            assert_eq!(printed.stderr.matches("[cut").count(), 1);
+        }
     }
 
     #[test]

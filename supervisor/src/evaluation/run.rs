@@ -57,6 +57,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
+    /// By which connection it came.
+    pub(crate) connection: u64,
     /// The client's callbacks.
     pub(crate) link: &'a Arc<Link>,
     /// The way to the client for notes.
@@ -77,7 +79,7 @@ impl Parties<'_> {
         tokio::select! {
             biased;
             cause = self.stop.requested() => Err(stopped_before(cause)),
-            ticket = self.service.admission.enter(self.peer.uid) => ticket,
+            ticket = self.service.admission.enter(self.peer.uid, self.connection) => ticket,
         }
     }
 

@@ -146,8 +146,8 @@ impl Calls {
             |code, message| Err(Refused::Rejection(Box::new(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx)))));
         if self.table.borrow().made >= limits.host_calls {
             let message = format!(
-                "{name}: this evaluation may make {} host calls (limits.hostCalls) and has made them; nothing was called",
-                limits.host_calls
+                "{name}: one host call more than this evaluation may make ({}); nothing was called",
+                brig_protocol::limits::named("hostCalls", limits.host_calls)
             );
             return refuse(CallCode::CallLimit, message);
         }
@@ -250,7 +250,7 @@ fn told(fault: &Fault<'_>, limits: &Limits) -> String {
     match fault {
         Fault::Cycle { path } => format!("the input contains itself at {path}, which JSON can not say"),
         Fault::TooDeep { path } => format!("the input is nested deeper than {NESTING_LEVELS} levels at {path}"),
-        Fault::TooLarge => format!("the input is larger than {} bytes of JSON (limits.inputBytes)", limits.input_bytes),
+        Fault::TooLarge => format!("the input has more bytes of JSON than it may ({})", brig_protocol::limits::named("inputBytes", limits.input_bytes)),
         Fault::Threw { path, .. } => format!("reading the input threw at {path}"),
     }
 }

@@ -193,9 +193,9 @@ impl Stage {
                 let speak = self.play.script(|script| script.speak);
                 match speak.map_or_else(|| Spoken::Bytes(bytes[..length].to_vec()), |speak| speak(&said)) {
                     // Nobody hears it once the supervisor has hung up.
-                    Spoken::Bytes(bytes) => drop(actor.socket.write_all(&bytes).ok()),
+                    Spoken::Bytes(bytes) => actor.socket.write_all(&bytes).unwrap_or(()),
                     Spoken::Exit(bytes, code) => {
-                        drop(actor.socket.write_all(&bytes).ok());
+                        actor.socket.write_all(&bytes).unwrap_or(());
                         self.end(place, WaitStatus::Code(code));
                     }
                     Spoken::Signal(signal) => self.end(place, WaitStatus::Signal(signal)),
