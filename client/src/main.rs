@@ -1,3 +1,7 @@
-//! brig: the command line.
+//! brig: the command line. Everything it does is in [`cli`].
 
-fn main() {}
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

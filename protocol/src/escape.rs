@@ -9,14 +9,15 @@
 pub fn escaped(text: &str, limit: usize) -> String {
     let mut out = String::with_capacity(text.len().min(limit));
     for character in text.chars() {
-        if out.len() >= limit {
+        let escape = is_unsafe(character).then(|| character.escape_unicode());
+        let length = escape.as_ref().map_or(character.len_utf8(), ExactSizeIterator::len);
+        if out.len() + length > limit {
             out.push('…');
             break;
         }
-        if is_unsafe(character) {
-            out.extend(character.escape_unicode());
-        } else {
-            out.push(character);
+        match escape {
+            Some(escape) => out.extend(escape),
+            None => out.push(character),
         }
     }
     out
@@ -46,5 +47,12 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_with_a_mark() {
         assert_eq!(escaped("aaaaaaaa", 3), "aaa…");
+        assert_eq!(escaped("aaa", 3), "aaa");
+    }
+
+    #[test]
+    fn an_escape_that_does_not_fit_is_left_out_whole() {
+        assert_eq!(escaped("ab\u{202e}", 9), "ab…");
+        assert_eq!(escaped("ab\u{202e}", 10), "ab\\u{202e}");
     }
 }

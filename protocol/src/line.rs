@@ -61,7 +61,7 @@ impl LineDecoder {
                 let line = self.take(end);
                 Some(if line.len() > self.limit { Line::TooLong } else { Line::Text(line) })
             }
-            None if self.buffer.len() > self.limit => {
+            None if self.is_over() => {
                 self.buffer = Vec::new();
                 self.searched = 0;
                 self.skipping = true;
@@ -74,12 +74,19 @@ impl LineDecoder {
         }
     }
 
-    /// What is left when the stream ends without an LF. An overlong rest was told
-    /// already.
+    /// Whether no LF can make a line within the limit of what is there: a CR right
+    /// behind the limit may belong to the end of the line.
+    fn is_over(&self) -> bool {
+        let over = self.buffer.len().saturating_sub(self.limit);
+        over > 1 || (over == 1 && self.buffer.last() != Some(&b'\r'))
+    }
+
+    /// What is left when the stream ends without an LF, its bytes as they came. An
+    /// overlong rest was told already, unless only its last byte, a CR, is too much.
     pub fn finish(&mut self) -> Option<Line> {
         let rest = std::mem::take(&mut self.buffer);
         self.searched = 0;
-        (!rest.is_empty()).then_some(Line::Text(rest))
+        (!rest.is_empty()).then(|| if rest.len() > self.limit { Line::TooLong } else { Line::Text(rest) })
     }
 
     /// Cuts `end` bytes and the LF behind them off the front.
@@ -127,6 +134,23 @@ mod tests {
         decoder.feed(b"x\nok\n");
         seen.extend(all(&mut decoder));
         assert_eq!(seen, [Line::TooLong, Line::Text(b"ok".to_vec())]);
+    }
+
+    #[test]
+    fn a_line_of_exactly_the_limit_is_within_it_wherever_its_cr_and_lf_are_cut() {
+        for cut in 1..=6 {
+            let mut decoder = LineDecoder::new(4);
+            let mut seen = Vec::new();
+            for piece in b"four\r\n".chunks(cut) {
+                decoder.feed(piece);
+                seen.extend(all(&mut decoder));
+            }
+            assert_eq!(seen, [Line::Text(b"four".to_vec())], "{cut}");
+        }
+        let mut decoder = LineDecoder::new(4);
+        decoder.feed(b"four\r");
+        assert_eq!(decoder.next_line(), None);
+        assert_eq!(decoder.finish(), Some(Line::TooLong));
     }
 
     proptest! {

@@ -143,9 +143,14 @@ impl Pattern {
         if !text.contains("**") && !text.contains(separator) {
             return Err(NameFault::NeverMatches { suggestion: suggestion(text) });
         }
+        if !command && let Some(length) = overlong(text) {
+            return Err(NameFault::Length { length });
+        }
         let has_empty_segment = text.split(['.', ':']).any(str::is_empty);
+        // A command's words may begin and end as they like: `_1_` is spelt `1-`.
+        let has_bad_edge = !command && text.split('.').any(|segment| trimmed(segment) != segment);
         let shouts = command && text.contains(|c: char| c.is_ascii_uppercase() || c == '_');
-        if has_empty_segment || text.matches(':').count() > 1 || shouts {
+        if has_empty_segment || has_bad_edge || text.matches(':').count() > 1 || shouts {
             return Err(NameFault::NeverMatches { suggestion: tidied(text, command) });
         }
         Ok(Self { text: text.to_owned(), command })
@@ -169,13 +174,28 @@ impl Pattern {
     }
 }
 
+/// The length of what no name is long enough for, if `text` asks for that.
+fn overlong(text: &str) -> Option<usize> {
+    let letters = |part: &str| part.bytes().filter(|byte| *byte != b'*').count();
+    let function = if text.contains("**") { None } else { text.split_once('.').map(|(_, function)| function) };
+    text.split('.').chain(function).map(letters).find(|length| *length > NAME_BYTES)
+}
+
+/// `segment` without what no name begins or ends with.
+fn trimmed(segment: &str) -> &str {
+    segment.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-').trim_end_matches('-')
+}
+
 fn suggestion(text: &str) -> String {
-    if text == "*" { "**".to_owned() } else { format!("{text}.*") }
+    match trimmed(text) {
+        "" | "*" => "**".to_owned(),
+        segment => format!("{segment}.*"),
+    }
 }
 
 fn tidied(text: &str, command: bool) -> String {
-    let parts: Vec<String> =
-        text.split(['.', ':']).filter(|part| !part.is_empty()).map(|part| if command { kebab(part) } else { part.to_owned() }).collect();
+    let spelt = |part: &str| if command { kebab(part) } else { trimmed(part).to_owned() };
+    let parts: Vec<String> = text.split(['.', ':']).map(spelt).filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         [] => "**".to_owned(),
         [one] => suggestion(one),
@@ -269,6 +289,17 @@ mod tests {
             Pattern::parse("orderStore:listOrders"),
             Err(NameFault::NeverMatches { suggestion: "order-store:list-orders".to_owned() })
         );
+    }
+
+    #[test]
+    fn a_pattern_with_an_edge_or_a_length_that_no_name_has_is_refused() {
+        for (pattern, suggestion) in [("orders.list-", "orders.list"), ("1orders.*", "orders.*"), ("orders.-*", "orders.*"), ("1", "**")] {
+            assert_eq!(Pattern::parse(pattern), Err(NameFault::NeverMatches { suggestion: suggestion.to_owned() }), "{pattern}");
+        }
+        assert!(Pattern::parse("orders.*-x").is_ok());
+        assert!(matches("1-:*", "_1_", "list"));
+        assert_eq!(Pattern::parse(&format!("a.{}", "x".repeat(65))), Err(NameFault::Length { length: 65 }));
+        assert!(Pattern::parse(&format!("a.{}", "x".repeat(64))).is_ok());
     }
 
     #[test]

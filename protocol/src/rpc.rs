@@ -134,15 +134,30 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
     T::deserialize(deserializer).map(Some)
 }
 
+const BATCH: &str = "batches are not supported; send one request a line, answers come as they are ready";
+
 /// Reads one line.
 ///
 /// # Errors
 /// [`RpcFault`] for anything that is not one JSON-RPC 2.0 message within bounds.
 pub fn read(line: &[u8]) -> Result<Message<'_>, RpcFault> {
+    read_within(line, Bounds::ENVELOPE)
+}
+
+/// Reads one line within other bounds: a client takes a larger envelope than brigd
+/// does, because an answer adds calls and warnings to a value at its limit.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(line: &[u8], bounds: Bounds) -> Result<Message<'_>, RpcFault> {
     let text = std::str::from_utf8(line)
         .map_err(|fault| parse_fault(format!("the line is not UTF-8 (byte {}); send UTF-8 JSON", fault.valid_up_to())))?;
-    json::count(line, Bounds::ENVELOPE).map_err(|fault| parse_fault(format!("the line is {fault}")))?;
+    json::count(line, bounds).map_err(|fault| parse_fault(format!("the line is {fault}")))?;
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|fault| envelope_fault(text, &fault))?;
+    if !json::is_object(text) {
+        // The members of an envelope in their order are not an envelope.
+        return Err(invalid(None, BATCH));
+    }
     if envelope.jsonrpc != "2.0" {
         return Err(invalid(envelope.id, "member \"jsonrpc\" must be \"2.0\""));
     }
@@ -153,7 +168,7 @@ fn classify(envelope: Envelope<'_>) -> Result<Message<'_>, RpcFault> {
     let Envelope { id, method, params, result, error, .. } = envelope;
     match (method, id, result, error) {
         (Some(method), id, None, None) => {
-            if params.is_some_and(|raw| !raw.get().starts_with(['{', '['])) {
+            if params.is_some_and(|raw| !raw.get().starts_with('{')) {
                 return Err(invalid(id, "member \"params\" must be an object"));
             }
             Ok(match id {
@@ -176,7 +191,7 @@ fn envelope_fault(text: &str, fault: &serde_json::Error) -> RpcFault {
         return parse_fault(format!("the line is not JSON: {}", crate::escape::escaped(&fault.to_string(), 300)));
     }
     if text.trim_start().starts_with('[') {
-        return invalid(None, "batches are not supported; send one request a line, answers come as they are ready");
+        return invalid(None, BATCH);
     }
     let id = loose_id(text);
     invalid(id, &format!("not a JSON-RPC 2.0 message: {}", crate::escape::escaped(&fault.to_string(), 300)))
@@ -264,8 +279,13 @@ struct OutgoingError<'a, D: Serialize> {
 
 /// One line (with its LF) from a serialisable message. Types of this crate always
 /// serialise; a payload that does not becomes an empty line, which readers skip.
+///
+/// A raw payload comes with the white space of whoever wrote it. An LF in it would end
+/// the line early and let the rest be read as a message of its own; inside JSON text an
+/// LF is only ever white space, so a space says the same.
 fn line_of(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     line.push(b'\n');
     line
 }

@@ -64,6 +64,18 @@ fn nesting_beyond_the_limit_is_a_parse_error_even_where_nothing_looks() {
 }
 
 #[test]
+fn a_raw_payload_with_line_breaks_stays_on_one_line() {
+    let raw = serde_json::from_str::<Box<RawValue>>("{\n\"a\":\n[1,\r\n2]}").ok();
+    let line = result(&Id::Number(1), &raw);
+    assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+    let payload = match read(line.strip_suffix(b"\n").unwrap_or(&line)) {
+        Ok(Message::Response { outcome: Ok(raw), .. }) => serde_json::from_str::<serde_json::Value>(raw.get()).ok(),
+        _ => None,
+    };
+    assert_eq!(payload, Some(serde_json::json!({"a": [1, 2]})));
+}
+
+#[test]
 fn an_error_line_has_the_number_of_its_code() {
     let line = error(None, &ErrorData::new(RequestCode::ParseError, "x"));
     assert_eq!(

@@ -13,9 +13,10 @@ use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixStream;
+use tokio::net::{UnixStream, unix::pipe};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -34,7 +35,7 @@ const LAST_WORKERS: Duration = Duration::from_secs(5);
 /// [`Fault`]: it could not start.
 pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arguments) -> Result<(), Fault> {
     // Signals first: one that comes during the start must not be lost.
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new(arguments.exit_on_stdin_close)?;
     let mut sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
     if sockets.is_empty() && config.server.socket.is_none() && !arguments.check {
         return Err(Fault::NoSocket);
@@ -166,16 +167,18 @@ struct Signals {
     status: Signal,
 }
 
-/// The signals that stop brigd.
+/// What stops brigd: signals, and the end of the pipe that whoever started it holds.
 struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    held: Option<pipe::Receiver>,
 }
 
 impl Signals {
-    fn new() -> Result<Self, Fault> {
+    fn new(until_stdin_closes: bool) -> Result<Self, Fault> {
         let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
-        let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? };
+        let held = until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
+        let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };
         Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
     }
 }
@@ -185,6 +188,25 @@ impl Stop {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            () = closed(self.held.as_ref()) => "the end of standard input",
+        }
+    }
+}
+
+/// Standard input, which has to be a pipe: only the end of one is an event.
+fn stdin_pipe() -> std::io::Result<pipe::Receiver> {
+    pipe::Receiver::from_owned_fd(std::io::stdin().as_fd().try_clone_to_owned()?)
+}
+
+/// Waits until nobody holds the other end; what is written there is read away.
+async fn closed(held: Option<&pipe::Receiver>) {
+    let Some(held) = held else { return std::future::pending().await };
+    let mut ignored = [0; 64];
+    loop {
+        match held.readable().await.and_then(|()| held.try_read(&mut ignored)) {
+            Ok(0) => return,
+            Err(fault) if fault.kind() != std::io::ErrorKind::WouldBlock => return,
+            Ok(_) | Err(_) => {}
         }
     }
 }

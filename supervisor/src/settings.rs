@@ -43,6 +43,10 @@ pub(crate) struct Arguments {
     /// Threads that serve clients; 0 is one for each core (runtime.threads).
     #[arg(long, value_name = "COUNT")]
     pub(crate) threads: Option<usize>,
+    /// End when standard input, a pipe, is closed: for a client that starts a brigd of
+    /// its own, which must not outlive it however it ends.
+    #[arg(long)]
+    pub(crate) exit_on_stdin_close: bool,
     /// Level of the log (server.log).
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<String>,

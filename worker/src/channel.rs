@@ -44,11 +44,7 @@ pub(crate) struct Channel {
 impl Channel {
     /// Takes a connected, blocking stream socket.
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self {
-            socket,
-            out: RefCell::new(Vec::new()),
-            decoder: RefCell::new(FrameDecoder::new(frame::BODY_BYTES)),
-        }
+        Self { socket, out: RefCell::new(Vec::new()), decoder: RefCell::new(FrameDecoder::new(frame::BODY_BYTES)) }
     }
 
     /// Queues one frame; it leaves with the next flush, or now when much is waiting.

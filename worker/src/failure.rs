@@ -12,7 +12,10 @@ use brig_protocol::{
 use rquickjs::{Atom, Object, Value};
 
 use crate::{
-    engine::{Intrinsics, raw::{self, Slot}},
+    engine::{
+        Intrinsics,
+        raw::{self, Slot},
+    },
     globals::inspect::{self, Reach},
     source::{SourceError, SourceErrorKind},
     value::{self, Bounds, Notes},
@@ -51,7 +54,9 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     if let Some(function) = own_text(object, "function").filter(|_| is_host_error(intrinsics, object)) {
         error.data = own_value(object, "data").and_then(|data| json_of(intrinsics, &data));
         let code = own_text(object, "code").unwrap_or_default();
-        error.hint = error.hint.or_else(|| Some(format!("the host function {function} rejected with code {code}; a program can catch that and go on")));
+        error.hint = error
+            .hint
+            .or_else(|| Some(format!("the host function {function} rejected with code {code}; a program can catch that and go on")));
     }
     error
 }

@@ -11,6 +11,7 @@ use std::{os::fd::OwnedFd, rc::Rc};
 
 use brig_protocol::{
     client::{Form, Language},
+    control::exit,
     limits::Limits,
     worker::{self, EvaluateOrder, FromSupervisor, Ready},
 };
@@ -18,6 +19,7 @@ use brig_protocol::{
 use crate::{
     channel::{Channel, HungUp},
     engine::{Realm, alloc},
+    lockdown::raw::exit_now,
 };
 
 /// What the worker says of itself when it is ready.
@@ -43,7 +45,7 @@ struct Order {
 /// Serves the supervisor until it hangs up, then ends the process.
 pub(crate) fn run(realm: &Realm, socket: OwnedFd, facts: &Facts) -> ! {
     let HungUp = serve(realm, socket, facts);
-    alloc::end_process(0)
+    exit_now(exit::FINISHED)
 }
 
 /// Serves the supervisor until it hangs up.

@@ -107,6 +107,11 @@ pub struct EvaluateParams<'a> {
     /// Goes on when the client disconnects; the answer waits in `evaluations.get`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
+    /// Asks for one `evaluation.started` notification before anything else is told or
+    /// asked for this evaluation. A client with several evaluations in flight needs it
+    /// to know whose a `host.call`, a line of output or a warning is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub announce: bool,
     /// Type-checks first, and does not run what fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check: bool,

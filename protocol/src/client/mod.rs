@@ -10,13 +10,16 @@ mod function;
 mod permissions;
 mod session;
 
-pub use answer::{CallRecord, CallState, ErrorCause, EvaluateResult, EvaluationError, Outcome, Sandbox, Usage, Warning, WarningCode};
+pub use answer::{
+    CallRecord, CallState, CheckResult, ErrorCause, EvaluateResult, EvaluationError, Outcome, Sandbox, Usage, Warning, WarningCode,
+};
 pub use evaluate::{CancelParams, Capture, CheckParams, EvaluateParams, Form, Language, OutputOptions};
 pub use function::{Effect, Example, FunctionDeclaration, FunctionMap, HostFunctions};
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};
 pub use session::{
     CallFailure, ClientInfo, FunctionsCallParams, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote,
-    PROTOCOL_VERSION, Principal, ServerInfo, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, WarningNote,
+    PROTOCOL_VERSION, Principal, ServerInfo, StartedNote, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult,
+    WarningNote,
 };
 
 /// Names of the methods and notifications of the client protocol.
@@ -53,6 +56,8 @@ pub mod method {
     pub const HOST_CALL: &str = "host.call";
     /// Supervisor tells: that call is over.
     pub const HOST_CANCEL: &str = "host.cancel";
+    /// Supervisor tells: the id of an evaluation that asked to be announced.
+    pub const EVALUATION_STARTED: &str = "evaluation.started";
     /// Supervisor tells: console output.
     pub const EVALUATION_OUTPUT: &str = "evaluation.output";
     /// Supervisor tells: something that the caller would otherwise lose.

@@ -102,6 +102,30 @@ pub struct VmDisposeParams {
     pub vm: String,
 }
 
+/// One kept worker, as `vm.list` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VmInfo {
+    /// Its id, `vm_…`.
+    pub vm: String,
+    /// Whether an evaluation runs in it now.
+    pub busy: bool,
+    /// Evaluations that it has begun.
+    pub evaluations: u64,
+    /// Since it was made, in milliseconds.
+    pub age_ms: u64,
+    /// Since its last evaluation ended, in milliseconds; 0 while busy.
+    pub idle_ms: u64,
+}
+
+/// Result of `vm.list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VmListResult {
+    /// The principal's, oldest first.
+    pub vms: Vec<VmInfo>,
+}
+
 /// Params of `functions.call`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -165,6 +189,17 @@ pub struct HostCancelParams {
     pub call: u64,
     /// Why: a call code.
     pub reason: String,
+}
+
+/// Params of `evaluation.started`: which id the evaluation of a request has. Sent when
+/// `evaluate` asked for it with `announce`, before anything else of that evaluation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedNote {
+    /// The id of the `evaluate` request.
+    pub id: crate::rpc::Id,
+    /// Its evaluation, `ev_…`.
+    pub evaluation: String,
 }
 
 /// A console stream.

@@ -149,6 +149,9 @@ pub fn read_from_worker(body: &[u8]) -> Result<FromWorker<'_>, Violation> {
     }
     let envelope: Envelope<'_> =
         serde_json::from_str(text).map_err(|fault| Violation::Malformed(crate::escape::escaped(&fault.to_string(), 200)))?;
+    if !json::is_object(text) {
+        return Err(malformed("not an object"));
+    }
     if envelope.jsonrpc != "2.0" {
         return Err(malformed("not JSON-RPC 2.0"));
     }
@@ -311,6 +314,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{"usage":{"cpuMs":0,"peakMemoryBytes":0},"principal":"root"}}"#,
             r#"{"jsonrpc":"2.0","method":"output","params":{"stream":"stdout","text":"\ud800"}}"#,
             r#"[{"jsonrpc":"2.0","method":"ready","params":{"layers":[]}}]"#,
+            r#"["2.0",null,"ready",{"layers":[]},null]"#,
             "null",
         ] {
             assert!(read_from_worker(text.as_bytes()).is_err(), "{text}");

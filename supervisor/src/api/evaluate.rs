@@ -50,6 +50,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         time_zone: params.time_zone,
         capture,
         stream,
+        announce: params.announce,
         parse_only: false,
         warnings,
     };

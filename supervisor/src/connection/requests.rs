@@ -11,7 +11,7 @@ use crate::api::{self, Method};
 use crate::evaluation::{self, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
 use crate::service::Service;
-use brig_protocol::client::{CancelParams, EvaluateResult, method};
+use brig_protocol::client::{CancelParams, CheckResult, Outcome, EvaluateResult, method};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::REQUEST_LINE_BYTES;
 use brig_protocol::line::Line;
@@ -157,7 +157,7 @@ impl Requests {
         let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties = Parties { service: &service, peer, connection, link: &link, outbox: &outbox, stop: &stop };
+            let parties = Parties { request: &id, service: &service, peer, connection, link: &link, outbox: &outbox, stop: &stop };
             answer(&id, request, parties).await;
             drop(work);
             id
@@ -214,6 +214,9 @@ impl Requests {
 
 /// Runs one request and answers it.
 async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
+    if request.is_check() {
+        return answer_check(id, request, parties).await;
+    }
     let outcome = match request.idempotency_key(&parties.service.ceilings) {
         Err(data) => Err(data),
         Ok(None) => evaluation::run(request, parties).await.map(|ended| (ended, None)),
@@ -230,6 +233,21 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
             parties.outbox.send_when_room(rpc::error(Some(id), &data)).await;
         }
     }
+}
+
+/// Answers whether a program parses: a worker is no less needed for that.
+async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
+    let line = match evaluation::run(request, parties).await {
+        Ok(Ended { result, lease, ticket: _ticket }) => {
+            lease.retire();
+            rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
+        }
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            rpc::error(Some(id), &data)
+        }
+    };
+    parties.outbox.send_when_room(line).await;
 }
 
 /// The answer goes out first; what is let go wakes others.

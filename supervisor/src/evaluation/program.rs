@@ -36,6 +36,8 @@ pub(crate) struct Program<'a> {
     pub(crate) capture: Capture,
     /// Whether lines are sent as they come.
     pub(crate) stream: bool,
+    /// Whether the client is told the evaluation's id before anything else.
+    pub(crate) announce: bool,
     /// Only parse.
     pub(crate) parse_only: bool,
     /// What was found before it ran.
@@ -55,6 +57,7 @@ impl Default for Program<'_> {
             time_zone: None,
             capture: Capture::default(),
             stream: false,
+            announce: false,
             parse_only: false,
             warnings: Vec::new(),
         }
@@ -95,6 +98,11 @@ impl Request {
     /// The params of `evaluate`, or of `check`.
     pub(crate) const fn new(line: String, params: Range<usize>, check: bool, held: Held) -> Self {
         Self { line, params, check, _held: held }
+    }
+
+    /// Whether it only asks whether the program parses.
+    pub(crate) const fn is_check(&self) -> bool {
+        self.check
     }
 
     /// The params as they came.

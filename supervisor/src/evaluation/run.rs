@@ -23,12 +23,12 @@ use crate::pool::Lease;
 use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{
-    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, Stream, Usage, Warning, WarningNote, method,
+    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, StartedNote, Stream, Usage, Warning, WarningNote, method,
 };
 use brig_protocol::codes::{EvaluationCode, RequestCode};
 use brig_protocol::frame::Body;
 use brig_protocol::limits::Limits;
-use brig_protocol::rpc::{self, ErrorData};
+use brig_protocol::rpc::{self, ErrorData, Id};
 use brig_protocol::worker::{self, Finished, FromWorker, Kind, Violation, WorkerUsage, read_from_worker};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -43,6 +43,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Longest wait for a worker once the queue has let an evaluation through.
 const LEASE_WAIT: Duration = Duration::from_secs(10);
+/// CPU time that a worker may have used before its program was sent, in milliseconds.
+const USAGE_SLACK_MS: f64 = 1_000.0;
 /// Most functions named in one sentence.
 const NAMED: usize = 8;
 /// Bytes of a frame besides its payload.
@@ -53,6 +55,8 @@ const ENVELOPE_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Parties<'a> {
     /// What all connections share.
     pub(crate) service: &'a Arc<Service>,
+    /// The client's request.
+    pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
     /// By which connection it came.
@@ -186,6 +190,10 @@ impl Run {
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
         let listed = parties.service.running.list(&evaluation, parties.peer.uid, parties.stop);
+        if program.announce {
+            let note = StartedNote { id: parties.request.clone(), evaluation: evaluation.clone() };
+            parties.outbox.send(rpc::notification(method::EVALUATION_STARTED, &note));
+        }
         let until = now + Duration::from_millis(limits.timeout_ms);
         Ok(Self {
             host: Arc::new(HostCalls {
@@ -320,6 +328,7 @@ impl Run {
         match message {
             FromWorker::HostCall { id, function, input } => {
                 self.lease.conversation().call(id)?;
+                self.check_input(input.get().len())?;
                 let functions = self.host.table.len();
                 if usize::try_from(function).is_ok_and(|index| index >= functions) {
                     return Err(Violation::Function { index: function, functions });
@@ -343,6 +352,24 @@ impl Run {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// The worker rejects a larger input by itself.
+    fn check_input(&self, bytes: usize) -> Result<(), Violation> {
+        let limit = self.limits.input_bytes;
+        if u64::try_from(bytes).unwrap_or(u64::MAX) > limit {
+            return Err(Violation::Oversized { what: "input", bytes, limit });
+        }
+        Ok(())
+    }
+
+    /// What a worker says it used is told to the caller; what can not be is a breach.
+    fn check_usage(&self, usage: &WorkerUsage) -> Result<(), Violation> {
+        let possible = ms(self.clock.wall_since(Instant::now())) + USAGE_SLACK_MS;
+        if !(0.0..=possible).contains(&usage.cpu_ms) || usage.peak_memory_bytes > self.limits.heap_bytes {
+            return Err(Violation::Malformed("a usage that can not be".to_owned()));
+        }
+        Ok(())
+    }
+
     fn printed(&mut self, stream: Stream, text: &str, truncated: bool) -> Result<(), Violation> {
         let fits = self.console.take(stream, text, truncated)?;
         if self.stream && !fits.is_empty() {
@@ -362,6 +389,7 @@ impl Run {
     }
 
     fn finished(&mut self, finished: Finished<'_>) -> Result<ControlFlow<()>, Violation> {
+        self.check_usage(&finished.usage)?;
         self.told.usage = finished.usage;
         if self.verdict.is_some() {
             self.told.place = finished.error.map(Box::new);
@@ -405,7 +433,7 @@ impl Run {
         self.service.metrics.ended(outcome);
         let usage = Usage {
             wall_ms: ms(self.clock.wall_since(at)),
-            cpu_ms: cpu.map_or(self.told.usage.cpu_ms.clamp(0.0, 1e12), |cpu| ms(self.clock.cpu_since(cpu))),
+            cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
             host_ms: ms(self.host_time.total),
             approval_ms: 0.0,
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
@@ -501,7 +529,7 @@ fn verdict_of_fault(fault: ChannelFault) -> Verdict {
 /// A worker that its heap limit ended had no time to say how much it held.
 fn peak(error: &Option<EvaluationError>, told: &WorkerUsage, limits: &Limits) -> u64 {
     let at_limit = error.as_ref().is_some_and(|error| error.code == EvaluationCode::MemoryLimit);
-    if at_limit { limits.heap_bytes } else { told.peak_memory_bytes.min(limits.heap_bytes) }
+    if at_limit { limits.heap_bytes } else { told.peak_memory_bytes }
 }
 
 /// Milliseconds with three decimals: the clock says no more.

@@ -6,12 +6,20 @@ use std::{
     rc::Rc,
 };
 
-use brig_protocol::{client::WarningCode, codes::CallCode, limits::{Limits, NESTING_LEVELS}, worker::{self, HostFailure}};
+use brig_protocol::{
+    client::WarningCode,
+    codes::CallCode,
+    limits::{Limits, NESTING_LEVELS},
+    worker::{self, HostFailure},
+};
 use rquickjs::{Ctx, Function, Persistent, Promise, Result, Value};
 
 use super::rejection::{self, Rejection};
 use crate::{
-    engine::{Intrinsics, raw::{self, Shape}},
+    engine::{
+        Intrinsics,
+        raw::{self, Shape},
+    },
     globals::output::Output,
     outbox::Outbox,
     value::{self, Bounds, Fault, Notes},
@@ -71,14 +79,7 @@ pub(crate) struct Left {
 
 impl Calls {
     pub(crate) fn new(intrinsics: Rc<Intrinsics>, outbox: Rc<Outbox>, output: Rc<Output>) -> Self {
-        Self {
-            intrinsics,
-            outbox,
-            output,
-            limits: Cell::new(Limits::DEFAULT),
-            table: RefCell::default(),
-            limit_errors: RefCell::default(),
-        }
+        Self { intrinsics, outbox, output, limits: Cell::new(Limits::DEFAULT), table: RefCell::default(), limit_errors: RefCell::default() }
     }
 
     /// Starts over, under these limits.
@@ -141,9 +142,8 @@ impl Calls {
     /// Counts the call and makes its input; or says why not.
     fn admit<'js>(&self, ctx: &Ctx<'js>, name: &Rc<str>, input: Option<&Value<'js>>) -> std::result::Result<String, Refused<'js>> {
         let limits = self.limits.get();
-        let refuse = |code, message| {
-            Err(Refused::Rejection(Box::new(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx)))))
-        };
+        let refuse =
+            |code, message| Err(Refused::Rejection(Box::new(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx)))));
         if self.table.borrow().made >= limits.host_calls {
             let message = format!(
                 "{name}: this evaluation may make {} host calls (limits.hostCalls) and has made them; nothing was called",

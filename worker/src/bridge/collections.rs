@@ -3,7 +3,10 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use brig_protocol::{client::{Stream, WarningCode}, names};
+use brig_protocol::{
+    client::{Stream, WarningCode},
+    names,
+};
 use rquickjs::{Ctx, Function, Object, Result, Value, function::Rest, object::Property};
 
 use super::Calls;
@@ -87,16 +90,12 @@ pub(crate) fn collection<'js>(ctx: &Ctx<'js>, calls: &Rc<Calls>, name: &str, fun
     for (index, function) in (first..).zip(functions) {
         let full: Rc<str> = format!("{name}.{function}").into();
         let calls = Rc::clone(calls);
-        let host_function = Function::new(
-            ctx.clone(),
-            native(move |ctx, args| calls.call(&ctx, index, &full, args.0.first())),
-        )?;
+        let host_function = Function::new(ctx.clone(), native(move |ctx, args| calls.call(&ctx, index, &full, args.0.first())))?;
         let host_function = host_function.with_name(function)?.with_length(1)?;
         raw::freeze(ctx, &host_function)?;
         object.prop(function.as_str(), Property::from(host_function.clone()).enumerable())?;
         let camel = names::camel(function);
-        let is_ambiguous = functions.contains(&camel)
-            || functions.iter().filter(|other| names::camel(other) == camel).count() > 1;
+        let is_ambiguous = functions.contains(&camel) || functions.iter().filter(|other| names::camel(other) == camel).count() > 1;
         if camel != *function && !is_ambiguous {
             object.prop(camel.as_str(), Property::from(host_function))?;
         }

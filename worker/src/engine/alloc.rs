@@ -5,7 +5,10 @@
 
 use std::cell::Cell;
 
+use brig_protocol::control::exit;
 use rquickjs::allocator::Allocator;
+
+use crate::lockdown::raw::exit_now;
 
 // A worker has one thread, so a thread-local is a plain global to it; tests run several
 // realms in one process, each on its own thread, and must not share a count.
@@ -68,16 +71,7 @@ pub(crate) fn set_last_words(speak: fn()) {
 #[cold]
 fn end_at_limit() -> ! {
     (LAST_WORDS.get())();
-    end_process(EXIT_HEAP_LIMIT)
-}
-
-/// Exit code of a worker whose program passed its heap limit.
-pub(crate) const EXIT_HEAP_LIMIT: i32 = 86;
-
-/// Ends the process at once: no destructor runs, no buffer is flushed.
-pub(crate) fn end_process(code: i32) -> ! {
-    // SAFETY: `_exit` takes any code and does not return.
-    unsafe { libc::_exit(code) }
+    exit_now(exit::HEAP_LIMIT)
 }
 
 /// The counting allocator: malloc underneath, counted by usable size.

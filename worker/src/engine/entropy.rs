@@ -20,9 +20,7 @@ struct Source {
 impl Source {
     /// One block for the caller, one that becomes the next key.
     fn block(&mut self) -> [u8; 32] {
-        let half = |label: &[u8]| -> [u8; 32] {
-            Sha256::new().chain_update(self.key).chain_update(label).finalize().into()
-        };
+        let half = |label: &[u8]| -> [u8; 32] { Sha256::new().chain_update(self.key).chain_update(label).finalize().into() };
         let out = half(b"out");
         self.key = half(b"key");
         out

@@ -34,15 +34,22 @@ pub(crate) struct Classes {
 }
 
 const TYPED: [&str; 11] = [
-    "Uint8Array", "Uint8ClampedArray", "Int8Array", "Uint16Array", "Int16Array", "Uint32Array",
-    "Int32Array", "BigInt64Array", "BigUint64Array", "Float32Array", "Float64Array",
+    "Uint8Array",
+    "Uint8ClampedArray",
+    "Int8Array",
+    "Uint16Array",
+    "Int16Array",
+    "Uint32Array",
+    "Int32Array",
+    "BigInt64Array",
+    "BigUint64Array",
+    "Float32Array",
+    "Float64Array",
 ];
 
 impl Classes {
     fn learn(ctx: &Ctx<'_>) -> Result<Self> {
-        let of = |source: &str| -> Result<ClassId> {
-            ctx.eval::<Value, _>(source).map(|specimen| raw::class_of(&specimen))
-        };
+        let of = |source: &str| -> Result<ClassId> { ctx.eval::<Value, _>(source).map(|specimen| raw::class_of(&specimen)) };
         let mut typed = [(raw::NO_CLASS, ""); TYPED.len()];
         for (slot, name) in typed.iter_mut().zip(TYPED) {
             *slot = (of(&format!("new {name}(0)"))?, name);
@@ -126,25 +133,24 @@ impl Intrinsics {
     /// # Errors
     /// When the realm lacks a function that the language prescribes.
     pub(crate) fn capture(ctx: &Ctx<'_>) -> Result<Self> {
-        let keep = |source: &str| -> Result<Kept> {
-            Ok(Persistent::save(ctx, ctx.eval::<Function, _>(source)?))
-        };
-        let getter = |of: &str, name: &str| -> Result<Kept> {
-            keep(&format!("Object.getOwnPropertyDescriptor({of}, '{name}').get"))
-        };
+        let keep = |source: &str| -> Result<Kept> { Ok(Persistent::save(ctx, ctx.eval::<Function, _>(source)?)) };
+        let getter = |of: &str, name: &str| -> Result<Kept> { keep(&format!("Object.getOwnPropertyDescriptor({of}, '{name}').get")) };
         let classes = Classes::learn(ctx)?;
         let mut regexp_flags = Vec::new();
         for (letter, name) in [
-            ('d', "hasIndices"), ('g', "global"), ('i', "ignoreCase"), ('m', "multiline"),
-            ('s', "dotAll"), ('u', "unicode"), ('v', "unicodeSets"), ('y', "sticky"),
+            ('d', "hasIndices"),
+            ('g', "global"),
+            ('i', "ignoreCase"),
+            ('m', "multiline"),
+            ('s', "dotAll"),
+            ('u', "unicode"),
+            ('v', "unicodeSets"),
+            ('y', "sticky"),
         ] {
             regexp_flags.push((letter, getter("RegExp.prototype", name)?));
         }
         let host_error: Constructor = ctx.eval(HOST_ERROR)?;
-        ctx.globals().prop(
-            "HostError",
-            rquickjs::object::Property::from(host_error.clone()).writable().configurable(),
-        )?;
+        ctx.globals().prop("HostError", rquickjs::object::Property::from(host_error.clone()).writable().configurable())?;
         Ok(Self {
             primitive: vec![
                 (classes.number, keep("Number.prototype.valueOf")?),
@@ -205,9 +211,12 @@ impl Intrinsics {
         let ctx = of.ctx();
         let held: Rc<RefCell<Vec<(KeptValue, KeptValue)>>> = Rc::default();
         let sink = Rc::clone(&held);
-        let take = Function::new(ctx.clone(), entry_taker(move |ctx, value, key| {
-            sink.borrow_mut().push((Persistent::save(&ctx, key), Persistent::save(&ctx, value)));
-        }))?;
+        let take = Function::new(
+            ctx.clone(),
+            entry_taker(move |ctx, value, key| {
+                sink.borrow_mut().push((Persistent::save(&ctx, key), Persistent::save(&ctx, value)));
+            }),
+        )?;
         each.clone().restore(ctx)?.call::<_, ()>((This(of.clone()), take))?;
         let held = held.take();
         held.into_iter().map(|(key, value)| Ok((key.restore(ctx)?, value.restore(ctx)?))).collect()

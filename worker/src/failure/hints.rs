@@ -41,9 +41,32 @@ const ABSENT: [(&str, &str); 22] = [
 
 /// Globals of the language that a misspelt name may have meant.
 const GLOBALS: [&str; 26] = [
-    "console", "inputs", "JSON", "Math", "Object", "Array", "Promise", "Number", "String", "Boolean", "Date", "RegExp",
-    "Map", "Set", "Symbol", "BigInt", "Error", "TypeError", "RangeError", "setTimeout", "setInterval", "clearTimeout",
-    "structuredClone", "parseInt", "parseFloat", "undefined",
+    "console",
+    "inputs",
+    "JSON",
+    "Math",
+    "Object",
+    "Array",
+    "Promise",
+    "Number",
+    "String",
+    "Boolean",
+    "Date",
+    "RegExp",
+    "Map",
+    "Set",
+    "Symbol",
+    "BigInt",
+    "Error",
+    "TypeError",
+    "RangeError",
+    "setTimeout",
+    "setInterval",
+    "clearTimeout",
+    "structuredClone",
+    "parseInt",
+    "parseFloat",
+    "undefined",
 ];
 
 impl Known<'_> {

@@ -15,9 +15,13 @@ use rquickjs::{Ctx, Function, Object, Result, Value, function::Rest, object::Pro
 use super::{
     inspect::{self, Reach},
     output::Output,
+    table,
 };
 use crate::{
-    engine::{Intrinsics, clock, raw::{self, Keys, Shape, Slot}},
+    engine::{
+        Intrinsics, clock,
+        raw::{self, Shape},
+    },
     failure::frames,
     value::number,
 };
@@ -26,10 +30,6 @@ use crate::{
 const GROUPS: usize = 32;
 /// Most labels of counters and timers.
 const LABELS: usize = 1_000;
-/// Rows of a table that are shown.
-const ROWS: usize = 200;
-/// Columns of a table that are shown.
-const COLUMNS: usize = 20;
 
 struct Console {
     intrinsics: Rc<Intrinsics>,
@@ -124,9 +124,7 @@ impl Console {
     /// Arguments as one text, with the specifiers of a first string filled in.
     fn formatted(&self, args: &[Value<'_>]) -> String {
         let (mut text, rest) = match args {
-            [first, rest @ ..] if first.is_string() && !rest.is_empty() => {
-                self.substituted(&raw::text_of(first).unwrap_or_default(), rest)
-            }
+            [first, rest @ ..] if first.is_string() && !rest.is_empty() => self.substituted(&raw::text_of(first).unwrap_or_default(), rest),
             _ => (String::new(), args),
         };
         let bare = rest.len() == args.len();
@@ -266,99 +264,11 @@ impl Console {
 
     fn table(&self, args: &[Value<'_>]) {
         let Some(value) = args.first() else { return };
-        match self.rows(value) {
-            Some((header, rows)) => self.write(Stream::Stdout, &grid(&header, &rows)),
+        match table::shown(&self.intrinsics, value) {
+            Some(text) => self.write(Stream::Stdout, &text),
             None => self.print(Stream::Stdout, args),
         }
     }
-
-    /// The cells of a table; `None` when the value is not made of rows.
-    fn rows(&self, value: &Value<'_>) -> Option<(Vec<String>, Vec<Vec<String>>)> {
-        let object = value.as_object().filter(|object| !object.is_proxy() && !object.is_function())?;
-        let (slots, _) = raw::own_slots(object, Keys::Strings, ROWS);
-        let reach = Reach { depth: 1, bytes: 400 };
-        let mut header = vec!["(index)".to_owned()];
-        let mut rows = Vec::new();
-        let mut bare_values = false;
-        for (index, slot) in slots {
-            let Slot::Data(row) = slot else { continue };
-            let mut cells = vec![index];
-            match row.as_object().filter(|row| !row.is_proxy() && !row.is_function()) {
-                Some(row) => {
-                    for (name, cell) in raw::own_slots(row, Keys::Strings, COLUMNS).0 {
-                        let at = column(&mut header, &name)?;
-                        let text = match &cell {
-                            Slot::Data(cell) => inspect::nested(&self.intrinsics, cell, reach),
-                            Slot::Accessor { .. } => "[Getter]".to_owned(),
-                        };
-                        place(&mut cells, at, text);
-                    }
-                }
-                None => {
-                    bare_values = true;
-                    cells.push(inspect::nested(&self.intrinsics, &row, reach));
-                    // Marks the cell: its column comes after all named ones.
-                    cells.push("\0".to_owned());
-                }
-            }
-            rows.push(cells);
-        }
-        if bare_values {
-            header.push("Values".to_owned());
-            for cells in &mut rows {
-                if cells.last().is_some_and(|mark| mark == "\0") {
-                    cells.pop();
-                    let text = cells.pop().unwrap_or_default();
-                    place(cells, header.len() - 1, text);
-                }
-            }
-        }
-        Some((header, rows))
-    }
-}
-
-fn column(header: &mut Vec<String>, name: &str) -> Option<usize> {
-    if let Some(at) = header.iter().skip(1).position(|known| known == name) {
-        return Some(at + 1);
-    }
-    if header.len() > COLUMNS {
-        return None;
-    }
-    header.push(name.to_owned());
-    Some(header.len() - 1)
-}
-
-fn place(cells: &mut Vec<String>, at: usize, text: String) {
-    if cells.len() <= at {
-        cells.resize(at + 1, String::new());
-    }
-    if let Some(cell) = cells.get_mut(at) {
-        *cell = text;
-    }
-}
-
-fn grid(header: &[String], rows: &[Vec<String>]) -> String {
-    let widths: Vec<usize> = (0..header.len())
-        .map(|at| {
-            let cells = rows.iter().filter_map(|row| row.get(at));
-            cells.chain(header.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        })
-        .collect();
-    let bar = |left: &str, middle: &str, right: &str| {
-        let lines: Vec<String> = widths.iter().map(|width| "─".repeat(width + 2)).collect();
-        format!("{left}{}{right}", lines.join(middle))
-    };
-    let line = |cells: &[String]| {
-        let padded = widths.iter().enumerate().map(|(at, width)| {
-            let cell = cells.get(at).map_or("", String::as_str);
-            format!(" {cell}{} ", " ".repeat(width.saturating_sub(cell.chars().count())))
-        });
-        format!("│{}│", padded.collect::<Vec<_>>().join("│"))
-    };
-    let mut lines = vec![bar("┌", "┬", "┐"), line(header), bar("├", "┼", "┤")];
-    lines.extend(rows.iter().map(|row| line(row)));
-    lines.push(bar("└", "┴", "┘"));
-    lines.join("\n")
 }
 
 fn is_truthy(value: &Value<'_>) -> bool {
@@ -386,7 +296,14 @@ fn numeric(letter: char, value: &Value<'_>) -> String {
     };
     let number = if letter == 'i' { text.trunc() } else { text };
     if !number.is_finite() {
-        return if number.is_nan() { "NaN" } else if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+        return if number.is_nan() {
+            "NaN"
+        } else if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
     }
     let mut out = Vec::new();
     number::push(&mut out, number);

@@ -3,9 +3,12 @@
 
 use rquickjs::{Atom, Object, Value, promise::PromiseState};
 
-use crate::{
-    engine::{Intrinsics, raw::{self, Keys, Shape, Slot}},
-    value::number,
+use super::layout::{float_text, hole_text, joined, key_shown, more, quoted};
+use super::slots::{atom, named};
+pub(crate) use super::slots::{class_name, data_text, error_head, inherited_text};
+use crate::engine::{
+    Intrinsics,
+    raw::{self, Keys, Shape, Slot},
 };
 
 /// How far a value is shown.
@@ -24,15 +27,9 @@ impl Default for Reach {
 }
 
 /// Elements of an array, map or set that are shown.
-const ELEMENTS: usize = 100;
+pub(super) const ELEMENTS: usize = 100;
 /// Properties of an object that are shown.
 const PROPERTIES: usize = 200;
-/// Characters of a nested string that are shown.
-const STRING_CHARS: usize = 10_000;
-/// Width that a one-line form may take.
-const WIDTH: usize = 76;
-/// Arrays of more short elements than this are packed several to a line.
-const PACK_FROM: usize = 6;
 
 /// A value as text. Strings at the top stand bare.
 pub(crate) fn shown(intrinsics: &Intrinsics, value: &Value<'_>, reach: Reach) -> String {
@@ -240,7 +237,10 @@ impl<'js> Look<'_, 'js> {
     }
 
     fn error(&mut self, object: &Object<'js>, indent: usize, deep: bool) -> String {
-        let head = self.intrinsics.dom_exception_text(object.as_value()).map_or_else(|| error_head(object), |(name, message)| format!("{name}: {message}"));
+        let head = self
+            .intrinsics
+            .dom_exception_text(object.as_value())
+            .map_or_else(|| error_head(object), |(name, message)| format!("{name}: {message}"));
         let stack = self.intrinsics.error_stack(object).map(|stack| crate::failure::frames::shown(&stack)).unwrap_or_default();
         let mut text = head;
         for frame in stack {
@@ -327,174 +327,4 @@ impl<'js> Look<'_, 'js> {
             Slot::Accessor { .. } => self.spend("[Setter]".to_owned()),
         }
     }
-}
-
-/// `Name: message` of an error, from its slots.
-pub(crate) fn error_head(object: &Object<'_>) -> String {
-    let name = inherited_text(object, "name").or_else(|| class_name(object)).unwrap_or_else(|| "Error".to_owned());
-    let message = inherited_text(object, "message").unwrap_or_default();
-    match (name.is_empty(), message.is_empty()) {
-        (_, true) => name,
-        (true, false) => message,
-        (false, false) => format!("{name}: {message}"),
-    }
-}
-
-fn atom<'js>(object: &Object<'js>, name: &str) -> Option<Atom<'js>> {
-    Atom::from_str(object.ctx().clone(), name).ok()
-}
-
-/// Text of an own data property.
-pub(crate) fn data_text(object: &Object<'_>, name: &str) -> Option<String> {
-    let key = atom(object, name)?;
-    match raw::own_slot(object, &key) {
-        Some(Slot::Data(value)) if value.is_string() => raw::text_of(&value).ok(),
-        _ => None,
-    }
-}
-
-/// Longest prototype chain that is looked at.
-const PROTOTYPES: usize = 16;
-
-/// The nearest data property of this name along the prototypes, proxies excluded.
-fn inherited<'js>(object: &Object<'js>, name: &str) -> Option<Value<'js>> {
-    let key = atom(object, name)?;
-    let mut here = object.clone();
-    for _ in 0..PROTOTYPES {
-        if here.is_proxy() {
-            return None;
-        }
-        match raw::own_slot(&here, &key) {
-            Some(Slot::Data(value)) => return Some(value),
-            Some(Slot::Accessor { .. }) => return None,
-            None => here = here.get_prototype()?,
-        }
-    }
-    None
-}
-
-/// Text of the nearest data property of this name along the prototypes.
-pub(crate) fn inherited_text(object: &Object<'_>, name: &str) -> Option<String> {
-    inherited(object, name).filter(Value::is_string).and_then(|value| raw::text_of(&value).ok())
-}
-
-/// The name of the constructor of an object; `None` without a prototype.
-pub(crate) fn class_name(object: &Object<'_>) -> Option<String> {
-    let mut here = object.get_prototype()?;
-    for _ in 0..PROTOTYPES {
-        if here.is_proxy() {
-            return Some("Object".to_owned());
-        }
-        let key = atom(&here, "constructor")?;
-        if let Some(Slot::Data(constructor)) = raw::own_slot(&here, &key)
-            && let Some(function) = constructor.as_object().filter(|function| !function.is_proxy())
-            && let Some(name) = data_text(function, "name").filter(|name| !name.is_empty())
-        {
-            return Some(name);
-        }
-        match here.get_prototype() {
-            Some(next) => here = next,
-            None => break,
-        }
-    }
-    Some("Object".to_owned())
-}
-
-fn named(object: &Object<'_>, kind: &str) -> String {
-    class_name(object).unwrap_or_else(|| kind.to_owned())
-}
-
-fn float_text(float: f64) -> String {
-    if float.is_nan() {
-        return "NaN".to_owned();
-    }
-    if float.is_infinite() {
-        return if float > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
-    }
-    if float == 0.0 && float.is_sign_negative() {
-        return "-0".to_owned();
-    }
-    let mut out = Vec::new();
-    number::push(&mut out, float);
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-/// A string in quotes, with the quote that needs least escaping.
-pub(crate) fn quoted(text: &str) -> String {
-    let quote = ['\'', '"', '`'].into_iter().find(|quote| !text.contains(*quote)).unwrap_or('\'');
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push(quote);
-    for (count, character) in text.chars().enumerate() {
-        if count == STRING_CHARS {
-            out.push(quote);
-            out.push_str(&format!("... {} more characters", text.chars().count() - STRING_CHARS));
-            return out;
-        }
-        match character {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\\' => out.push_str("\\\\"),
-            c if c == quote => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => out.push_str(&format!("\\x{:02X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push(quote);
-    out
-}
-
-fn key_shown(name: &str) -> String {
-    let plain = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
-    if plain || (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())) { name.to_owned() } else { quoted(name) }
-}
-
-fn hole_text(holes: usize) -> Option<String> {
-    match holes {
-        0 => None,
-        1 => Some("<1 empty item>".to_owned()),
-        n => Some(format!("<{n} empty items>")),
-    }
-}
-
-fn more(size: usize) -> Option<String> {
-    let rest = size.saturating_sub(ELEMENTS);
-    (rest > 0).then(|| format!("... {rest} more item{}", if rest == 1 { "" } else { "s" }))
-}
-
-/// Parts on one line when they fit, else one a line (short ones of a list packed).
-fn joined(open: &str, parts: Vec<String>, close: &str, indent: usize, list: bool) -> String {
-    if parts.is_empty() {
-        return format!("{open}{close}");
-    }
-    let width: usize = parts.iter().map(|part| part.chars().count() + 2).sum();
-    let flat = !parts.iter().any(|part| part.contains('\n')) && !open.contains('\n');
-    if flat && indent + open.len() + width < WIDTH && !(list && parts.len() > PACK_FROM * 4) {
-        return format!("{open} {} {close}", parts.join(", "));
-    }
-    let pad = " ".repeat(indent + 2);
-    let end = " ".repeat(indent);
-    if list && flat && parts.len() > PACK_FROM && parts.iter().all(|part| part.len() <= WIDTH / PACK_FROM) {
-        return format!("{open}\n{pad}{}\n{end}{close}", packed(&parts, indent).join(&format!(",\n{pad}")));
-    }
-    format!("{open}\n{pad}{}\n{end}{close}", parts.join(&format!(",\n{pad}")))
-}
-
-fn packed(parts: &[String], indent: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for part in parts {
-        match lines.last_mut() {
-            Some(line) if indent + line.len() + part.len() + 4 < WIDTH => {
-                line.push_str(", ");
-                line.push_str(part);
-            }
-            _ => lines.push(part.clone()),
-        }
-    }
-    lines
 }

@@ -4,7 +4,10 @@
 
 pub(crate) mod console;
 pub(crate) mod inspect;
+mod layout;
 pub(crate) mod output;
+mod slots;
+mod table;
 pub(crate) mod timers;
 
 use std::rc::Rc;
@@ -17,12 +20,7 @@ use crate::engine::Intrinsics;
 ///
 /// # Errors
 /// When the realm refuses a definition; it is then of no use.
-pub(crate) fn install(
-    ctx: &Ctx<'_>,
-    intrinsics: &Rc<Intrinsics>,
-    output: &Rc<output::Output>,
-    clock: &Rc<timers::Timers>,
-) -> Result<()> {
+pub(crate) fn install(ctx: &Ctx<'_>, intrinsics: &Rc<Intrinsics>, output: &Rc<output::Output>, clock: &Rc<timers::Timers>) -> Result<()> {
     console::install(ctx, intrinsics, output)?;
     timers::install(ctx, clock)
 }

@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use rquickjs::{Ctx, Exception, Function, Persistent, Result, Value, function::{Args, Rest}, object::Property};
+use rquickjs::{
+    Ctx, Exception, Function, Persistent, Result, Value,
+    function::{Args, Rest},
+    object::Property,
+};
 
 use crate::engine::{clock, raw};
 
@@ -55,19 +59,20 @@ where
 /// # Errors
 /// When the realm refuses a definition.
 pub(crate) fn install(ctx: &Ctx<'_>, timers: &Rc<Timers>) -> Result<()> {
-    for (name, kind) in
-        [("setTimeout", Kind::Timeout), ("setInterval", Kind::Interval), ("setImmediate", Kind::Immediate)]
-    {
+    for (name, kind) in [("setTimeout", Kind::Timeout), ("setInterval", Kind::Interval), ("setImmediate", Kind::Immediate)] {
         let timers = Rc::clone(timers);
         let function = Function::new(ctx.clone(), native(move |ctx, args| timers.set(&ctx, name, kind, &args.0)))?;
         define(ctx, name, function, if kind == Kind::Immediate { 1 } else { 2 })?;
     }
     for name in ["clearTimeout", "clearInterval", "clearImmediate"] {
         let timers = Rc::clone(timers);
-        let function = Function::new(ctx.clone(), native(move |ctx, args| {
-            timers.clear(args.0.first());
-            Ok(Value::new_undefined(ctx))
-        }))?;
+        let function = Function::new(
+            ctx.clone(),
+            native(move |ctx, args| {
+                timers.clear(args.0.first());
+                Ok(Value::new_undefined(ctx))
+            }),
+        )?;
         define(ctx, name, function, 1)?;
     }
     Ok(())

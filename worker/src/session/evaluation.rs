@@ -11,12 +11,18 @@ use brig_protocol::{
 use rquickjs::{Ctx, Object, Promise, Value, context::EvalOptions, object::Property};
 use serde_json::value::RawValue;
 
-use super::{Order, pump::{Pump, Stop}};
+use super::{
+    Order,
+    pump::{Pump, Stop},
+};
 use crate::{
     bridge,
     channel::Channel,
     engine::{Realm, Shared, alloc, budget::Passed, raw},
-    failure::{self, Known, frames::{self, View}},
+    failure::{
+        self, Known,
+        frames::{self, View},
+    },
     source::{self, Mode},
     value::{self, Bounds, Fault, Notes},
 };
@@ -295,7 +301,10 @@ impl<'js> Evaluation<'_, 'js> {
     fn tell_cancelled(&self) {
         for left in self.shared.calls.left() {
             let message = match left.id {
-                Some(id) => format!("{} (call {id}) was still running when the program ended, and was cancelled; its effect is unknown", left.function),
+                Some(id) => format!(
+                    "{} (call {id}) was still running when the program ended, and was cancelled; its effect is unknown",
+                    left.function
+                ),
                 None => format!("{} was waiting for its turn when the program ended; it was not called", left.function),
             };
             self.shared.outbox.warn(WarningCode::CallCancelled, &message, None);
@@ -350,7 +359,8 @@ fn deadlock() -> EvaluationError {
 }
 
 fn too_large(limits: &Limits) -> EvaluationError {
-    let message = format!("the program's result is larger than {} bytes of JSON, or has too many values; it is never cut", limits.result_bytes);
+    let message =
+        format!("the program's result is larger than {} bytes of JSON, or has too many values; it is never cut", limits.result_bytes);
     let mut error = EvaluationError::new(EvaluationCode::ResultTooLarge, "ResultTooLarge", message);
     error.hint = Some("return a summary, a page, or fewer fields".to_owned());
     error.with_limit("resultBytes", limits.result_bytes)

@@ -137,12 +137,8 @@ impl<'js> Pump<'_, 'js> {
 
     fn message(&self, body: &[u8]) -> Result<(), HungUp> {
         let settled = match worker::read_from_supervisor(body).map_err(|_| HungUp)? {
-            FromSupervisor::HostResult { id, output } => {
-                self.shared.calls.deliver(self.ctx, id, &Delivery::Output(output.get()))
-            }
-            FromSupervisor::HostFailure { id, failure } => {
-                self.shared.calls.deliver(self.ctx, id, &Delivery::Failure(&failure))
-            }
+            FromSupervisor::HostResult { id, output } => self.shared.calls.deliver(self.ctx, id, &Delivery::Output(output.get())),
+            FromSupervisor::HostFailure { id, failure } => self.shared.calls.deliver(self.ctx, id, &Delivery::Failure(&failure)),
             FromSupervisor::Cancel => {
                 self.shared.budget.cancel();
                 Ok(())

@@ -19,7 +19,10 @@ use brig_protocol::{
     codes::CallCode,
     frame::FrameDecoder,
     limits::Limits,
-    worker::{CollectionTable, EvaluateOrder, FromWorker, HostFailure, WorkerUsage, cancel_frame, evaluate_frame, host_failure_frame, host_result_frame, read_from_worker},
+    worker::{
+        CollectionTable, EvaluateOrder, FromWorker, HostFailure, WorkerUsage, cancel_frame, evaluate_frame, host_failure_frame,
+        host_result_frame, read_from_worker,
+    },
 };
 use serde_json::value::RawValue;
 

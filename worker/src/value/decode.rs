@@ -4,7 +4,10 @@
 
 use rquickjs::{Ctx, Value};
 
-use super::{encode::push_key, notes::{Loss, Notes}};
+use super::{
+    notes::{Loss, Notes},
+    path::push_key,
+};
 
 /// Digits from which a whole number may be beyond 2^53.
 const LONG_NUMBER: usize = 16;

@@ -4,10 +4,18 @@
 
 use std::rc::Rc;
 
-use rquickjs::{Atom, Ctx, Object, Promise, Value, object::Filter, promise::PromiseState};
+use rquickjs::{Atom, Ctx, Object, Value, object::Filter};
 
-use super::{notes::{Loss, Notes}, number, text};
-use crate::engine::{Intrinsics, raw::{self, Shape}};
+use super::{
+    notes::{Loss, Notes},
+    number,
+    path::Path,
+    text,
+};
+use crate::engine::{
+    Intrinsics,
+    raw::{self, Shape},
+};
 
 /// What an encoded value may measure.
 #[derive(Debug, Clone, Copy)]
@@ -64,93 +72,42 @@ pub(crate) fn encode<'js>(
 /// refuses more.
 const NODES: u64 = brig_protocol::limits::JSON_NODES - 64;
 
-/// Where the walk is, as a list on the stack: nothing is allocated until it is told.
-enum Path<'a, 'js> {
-    Root(&'static str),
-    Key(&'a Path<'a, 'js>, &'a Atom<'js>),
-    Text(&'a Path<'a, 'js>, &'a Value<'js>),
-    Index(&'a Path<'a, 'js>, usize),
-}
-
-impl Path<'_, '_> {
-    fn told(&self) -> String {
-        let mut text = String::new();
-        self.push(&mut text);
-        text
-    }
-
-    fn push(&self, text: &mut String) {
-        match self {
-            Self::Root(root) => text.push_str(root),
-            Self::Index(parent, index) => {
-                parent.push(text);
-                text.push_str(&format!("[{index}]"));
-            }
-            Self::Key(parent, key) => {
-                parent.push(text);
-                push_key(text, &raw::key_text(key).unwrap_or_default());
-            }
-            Self::Text(parent, key) => {
-                parent.push(text);
-                push_key(text, &raw::text_of(key).unwrap_or_default());
-            }
-        }
-    }
-}
-
-/// Longest key that a path spells out, in characters.
-const KEY_CHARS: usize = 60;
-
-pub(super) fn push_key(text: &mut String, key: &str) {
-    let plain = !key.is_empty()
-        && !key.starts_with(|first: char| first.is_ascii_digit())
-        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$');
-    let shown: String = key.chars().take(KEY_CHARS).collect();
-    let dots = if shown.len() < key.len() { "…" } else { "" };
-    if plain {
-        text.push('.');
-        text.push_str(&shown);
-        text.push_str(dots);
-    } else {
-        text.push_str(&format!("[{:?}]", format!("{shown}{dots}")));
-    }
-}
-
-struct Walk<'a, 'js> {
-    intrinsics: &'a Rc<Intrinsics>,
-    ctx: Ctx<'js>,
-    to_json: Atom<'js>,
-    limit: usize,
-    levels: u32,
-    out: &'a mut Vec<u8>,
-    notes: &'a mut Notes,
-    open: Vec<Value<'js>>,
+/// One walk over a value; the rarer classes are in [`super::forms`].
+pub(super) struct Walk<'a, 'js> {
+    pub(super) intrinsics: &'a Rc<Intrinsics>,
+    pub(super) ctx: Ctx<'js>,
+    pub(super) to_json: Atom<'js>,
+    pub(super) limit: usize,
+    pub(super) levels: u32,
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) notes: &'a mut Notes,
+    pub(super) open: Vec<Value<'js>>,
     /// Values and keys that may still be written.
-    nodes: u64,
+    pub(super) nodes: u64,
 }
 
-type Outcome<'js, T> = Result<T, Fault<'js>>;
+pub(super) type Outcome<'js, T> = Result<T, Fault<'js>>;
 
 impl<'js> Walk<'_, 'js> {
-    fn threw(&self, path: &Path<'_, 'js>) -> Fault<'js> {
+    pub(super) fn threw(&self, path: &Path<'_, 'js>) -> Fault<'js> {
         Fault::Threw { path: path.told(), thrown: self.ctx.catch() }
     }
 
-    fn within(&self) -> Outcome<'js, ()> {
+    pub(super) fn within(&self) -> Outcome<'js, ()> {
         if self.out.len() > self.limit { Err(Fault::TooLarge) } else { Ok(()) }
     }
 
-    fn count(&mut self) -> Outcome<'js, ()> {
+    pub(super) fn count(&mut self) -> Outcome<'js, ()> {
         self.nodes = self.nodes.checked_sub(1).ok_or(Fault::TooLarge)?;
         self.within()
     }
 
-    fn note(&mut self, loss: Loss, path: &Path<'_, 'js>) {
+    pub(super) fn note(&mut self, loss: Loss, path: &Path<'_, 'js>) {
         self.notes.add(loss, || path.told());
     }
 
     /// One value; `false` when it has no JSON form.
-    fn value(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn value(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         self.count()?;
         match raw::shape(&value) {
             Shape::Object => return self.object(value, path),
@@ -177,7 +134,7 @@ impl<'js> Walk<'_, 'js> {
         self.within().map(|()| true)
     }
 
-    fn float(&mut self, value: f64, path: &Path<'_, 'js>) {
+    pub(super) fn float(&mut self, value: f64, path: &Path<'_, 'js>) {
         if value.is_finite() {
             number::push(self.out, value);
         } else {
@@ -186,7 +143,7 @@ impl<'js> Walk<'_, 'js> {
         }
     }
 
-    fn string(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, ()> {
+    pub(super) fn string(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, ()> {
         let room = self.limit.saturating_sub(self.out.len());
         let out = &mut *self.out;
         let written = raw::with_text(value, |bytes| (bytes.len() <= room).then(|| text::push(out, bytes)));
@@ -201,7 +158,7 @@ impl<'js> Walk<'_, 'js> {
         }
     }
 
-    fn object(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn object(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         if self.open.contains(&value) {
             return Err(Fault::Cycle { path: path.told() });
         }
@@ -212,7 +169,7 @@ impl<'js> Walk<'_, 'js> {
     }
 
     /// Opens one level of nesting.
-    fn enter(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, ()> {
+    pub(super) fn enter(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, ()> {
         let level = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
         if level >= self.levels {
             return Err(Fault::TooDeep { path: path.told() });
@@ -222,7 +179,7 @@ impl<'js> Walk<'_, 'js> {
     }
 
     /// `toJSON` first, as `JSON.stringify` does, then the form that the class has.
-    fn own_form(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn own_form(&mut self, value: Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         let Some(object) = value.as_object() else { return Ok(false) };
         let convert: Value = object.get(self.to_json.clone()).map_err(|_| self.threw(path))?;
         if let Some(function) = convert.as_function()
@@ -239,18 +196,16 @@ impl<'js> Walk<'_, 'js> {
     }
 
     /// The key under which `toJSON` is told it was found.
-    fn key_of(&self, path: &Path<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+    pub(super) fn key_of(&self, path: &Path<'_, 'js>) -> rquickjs::Result<Value<'js>> {
         match path {
             Path::Root(_) => raw::string_from(&self.ctx, "").map(rquickjs::String::into_value),
             Path::Key(_, key) => key.to_value(),
             Path::Text(_, key) => Ok((*key).clone()),
-            Path::Index(_, index) => {
-                raw::string_from(&self.ctx, &index.to_string()).map(rquickjs::String::into_value)
-            }
+            Path::Index(_, index) => raw::string_from(&self.ctx, &index.to_string()).map(rquickjs::String::into_value),
         }
     }
 
-    fn class_form(&mut self, value: &Value<'js>, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn class_form(&mut self, value: &Value<'js>, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         let class = raw::class_of(value);
         let classes = &self.intrinsics.classes;
         if class == classes.object {
@@ -284,159 +239,7 @@ impl<'js> Walk<'_, 'js> {
         self.rarer_form(value, object, class, path)
     }
 
-    fn rarer_form(
-        &mut self,
-        value: &Value<'js>,
-        object: &Object<'js>,
-        class: raw::ClassId,
-        path: &Path<'_, 'js>,
-    ) -> Outcome<'js, bool> {
-        let classes = self.intrinsics.classes;
-        if class == classes.date {
-            return self.date(value, path);
-        }
-        if classes.typed_name(class).is_some() {
-            return self.typed_array(value, object, path);
-        }
-        if class == classes.regexp {
-            self.note(Loss::RegExp, path);
-            let written = self.intrinsics.regexp_text(value).map_err(|_| self.threw(path))?;
-            text::push(self.out, written.as_bytes());
-            return Ok(true);
-        }
-        if [classes.number, classes.string, classes.boolean, classes.big_int].contains(&class)
-            && let Some(primitive) = self.intrinsics.primitive_of(class, value)
-        {
-            return self.value(primitive, path);
-        }
-        if class == classes.array_buffer {
-            self.note(Loss::ArrayBuffer, path);
-        } else if [classes.weak_map, classes.weak_set, classes.weak_ref].contains(&class) {
-            self.note(Loss::Opaque, path);
-        }
-        self.members(object, path, &mut true).map(|()| true)
-    }
-
-    fn date(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
-        match self.intrinsics.date_text(value).map_err(|_| self.threw(path))? {
-            Some(iso) => {
-                self.note(Loss::Date, path);
-                text::push(self.out, iso.as_bytes());
-            }
-            None => {
-                self.note(Loss::InvalidDate, path);
-                self.out.extend_from_slice(b"null");
-            }
-        }
-        Ok(true)
-    }
-
-    fn promise(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
-        let state = value.as_promise().map_or(PromiseState::Pending, Promise::state);
-        let settled = value.as_promise().and_then(Promise::result::<Value>);
-        match (state, settled) {
-            (PromiseState::Resolved, Some(Ok(inner))) => {
-                self.note(Loss::AwaitedPromise, path);
-                self.value(inner, path)
-            }
-            (PromiseState::Rejected, _) => {
-                drop(self.ctx.catch());
-                self.note(Loss::RejectedPromise, path);
-                self.out.extend_from_slice(b"null");
-                Ok(true)
-            }
-            _ => {
-                self.note(Loss::PendingPromise, path);
-                self.out.extend_from_slice(b"null");
-                Ok(true)
-            }
-        }
-    }
-
-    fn map(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
-        let entries = self.intrinsics.map_entries(value).map_err(|_| self.threw(path))?;
-        if entries.iter().all(|(key, _)| key.is_string()) {
-            self.note(Loss::Map, path);
-            self.out.push(b'{');
-            let mut first = true;
-            for (key, member) in &entries {
-                let mark = self.out.len();
-                self.count()?;
-                self.separate(&mut first);
-                self.string(key, path)?;
-                self.out.push(b':');
-                if !self.value(member.clone(), &Path::Text(path, key))? {
-                    self.undo(mark, &mut first);
-                }
-            }
-            self.out.push(b'}');
-            return Ok(true);
-        }
-        self.note(Loss::MapEntries, path);
-        // Entries nest one level deeper than the map itself does.
-        self.enter(value, path)?;
-        self.out.push(b'[');
-        for (index, (key, member)) in entries.into_iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            self.count()?;
-            self.list([key, member].into_iter(), &Path::Index(path, index))?;
-        }
-        self.out.push(b']');
-        self.open.pop();
-        Ok(true)
-    }
-
-    fn error(&mut self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
-        self.note(Loss::Error, path);
-        self.out.push(b'{');
-        let mut first = true;
-        for name in ["name", "message", "cause", "errors"] {
-            let key = Atom::from_str(self.ctx.clone(), name).map_err(|_| self.threw(path))?;
-            let inherited = matches!(name, "name" | "message");
-            if !inherited && object.is_error() && raw::own_slot(object, &key).is_none() {
-                continue;
-            }
-            let member: Value = object.get(key.clone()).map_err(|_| self.threw(&Path::Key(path, &key)))?;
-            if member.is_undefined() {
-                continue;
-            }
-            self.member(&key, member, path, &mut first)?;
-        }
-        for key in object.own_keys::<Atom>(Filter::default()) {
-            let key = key.map_err(|_| self.threw(path))?;
-            let name = raw::key_text(&key).unwrap_or_default();
-            if matches!(name.as_str(), "name" | "message" | "cause" | "errors" | "stack") {
-                continue;
-            }
-            let member: Value = object.get(key.clone()).map_err(|_| self.threw(&Path::Key(path, &key)))?;
-            self.member(&key, member, path, &mut first)?;
-        }
-        self.out.push(b'}');
-        Ok(true)
-    }
-
-    fn typed_array(&mut self, value: &Value<'js>, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
-        self.note(Loss::TypedArray, path);
-        let length = self.intrinsics.typed_length(value).map_err(|_| self.threw(path))?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an array length")]
-        let length = length as u32;
-        self.out.push(b'[');
-        for index in 0..length {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            let element: Value = object.get(index).map_err(|_| self.threw(path))?;
-            if !self.value(element, path)? {
-                self.out.extend_from_slice(b"null");
-            }
-        }
-        self.out.push(b']');
-        Ok(true)
-    }
-
-    fn array(&mut self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn array(&mut self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         let Some(array) = object.clone().into_array() else { return Ok(false) };
         let length = if object.is_proxy() { self.length(object, path)? } else { raw::array_length(object) };
         self.out.push(b'[');
@@ -455,7 +258,7 @@ impl<'js> Walk<'_, 'js> {
     }
 
     /// `length` of a proxy of an array, as `JSON.stringify` would read it.
-    fn length(&self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, usize> {
+    pub(super) fn length(&self, object: &Object<'js>, path: &Path<'_, 'js>) -> Outcome<'js, usize> {
         let length: Value = object.get("length").map_err(|_| self.threw(path))?;
         let length = length.as_number().unwrap_or(0.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; a text this long is over any limit")]
@@ -463,7 +266,7 @@ impl<'js> Walk<'_, 'js> {
         Ok(length)
     }
 
-    fn list(&mut self, members: impl Iterator<Item = Value<'js>>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
+    pub(super) fn list(&mut self, members: impl Iterator<Item = Value<'js>>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {
         self.out.push(b'[');
         for (index, member) in members.enumerate() {
             if index > 0 {
@@ -477,7 +280,7 @@ impl<'js> Walk<'_, 'js> {
         Ok(true)
     }
 
-    fn members(&mut self, object: &Object<'js>, path: &Path<'_, 'js>, first: &mut bool) -> Outcome<'js, ()> {
+    pub(super) fn members(&mut self, object: &Object<'js>, path: &Path<'_, 'js>, first: &mut bool) -> Outcome<'js, ()> {
         self.out.push(b'{');
         for key in object.own_keys::<Atom>(Filter::default()) {
             let key = key.map_err(|_| self.threw(path))?;
@@ -491,7 +294,7 @@ impl<'js> Walk<'_, 'js> {
         Ok(())
     }
 
-    fn member(&mut self, key: &Atom<'js>, member: Value<'js>, path: &Path<'_, 'js>, first: &mut bool) -> Outcome<'js, ()> {
+    pub(super) fn member(&mut self, key: &Atom<'js>, member: Value<'js>, path: &Path<'_, 'js>, first: &mut bool) -> Outcome<'js, ()> {
         let here = Path::Key(path, key);
         let mark = self.out.len();
         let was_first = *first;
@@ -507,14 +310,14 @@ impl<'js> Walk<'_, 'js> {
         Ok(())
     }
 
-    fn separate(&mut self, first: &mut bool) {
+    pub(super) fn separate(&mut self, first: &mut bool) {
         if !std::mem::take(first) {
             self.out.push(b',');
         }
     }
 
     /// Takes back a member whose value has no JSON form.
-    fn undo(&mut self, mark: usize, first: &mut bool) {
+    pub(super) fn undo(&mut self, mark: usize, first: &mut bool) {
         *first = self.out.get(mark) != Some(&b',');
         self.out.truncate(mark);
     }

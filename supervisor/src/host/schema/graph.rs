@@ -18,6 +18,9 @@ pub(crate) const EXPANSION: u64 = 50_000;
 /// Longest run of subschemas that look at the same place of the value.
 pub(crate) const CHAIN: u64 = 200;
 
+/// How often `unevaluated…` has what lies beside it checked again (3 was measured):
+/// nested ones multiply.
+const AGAIN: u64 = 4;
 /// Most patterns in one schema: each may take a mebibyte once compiled.
 pub(crate) const PATTERNS: usize = 200;
 
@@ -220,9 +223,12 @@ impl<'s> Walk<'s> {
         self.reach.insert(schema, None);
         self.targets.all.push(schema);
         let mut own = Reach { longest: Some(1), expansion: 1 };
-        for (_, next) in self.edges(schema)? {
+        let again =
+            if ["unevaluatedProperties", "unevaluatedItems"].iter().any(|keyword| schema.get(keyword).is_some()) { AGAIN } else { 1 };
+        for (same, next) in self.edges(schema)? {
             let below = self.reach(next)?;
-            own.expansion = own.expansion.saturating_add(below.expansion);
+            let times = if same { again } else { 1 };
+            own.expansion = own.expansion.saturating_add(below.expansion.saturating_mul(times));
             own.longest = own.longest.zip(below.longest).map(|(own, below)| own.max(1 + below));
         }
         if own.expansion > EXPANSION {
@@ -313,6 +319,13 @@ mod tests {
             let schema = json!({"$ref": "#/$defs/a0", "$defs": defs});
             assert!(shape(&schema).is_err_and(|fault| fault.contains("written out")));
         }
+    }
+
+    #[test]
+    fn nested_unevaluated_members_multiply_and_are_refused() {
+        let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"allOf": [inner], "unevaluatedProperties": false}));
+        assert!(shape(&nested(5)).is_ok());
+        assert!(shape(&nested(9)).is_err_and(|fault| fault.contains("written out")));
     }
 
     #[test]

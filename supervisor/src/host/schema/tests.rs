@@ -400,3 +400,29 @@ proptest! {
         prop_assert_eq!(compiled.is_valid(&value), account == "does not match its schema", "{} {}", value, account);
     }
 }
+
+#[tokio::test]
+async fn the_longest_chain_at_the_deepest_place_stays_on_its_stack() {
+    let mut defs = serde_json::Map::new();
+    for link in 0..95 {
+        let next = json!({"$ref": format!("#/$defs/a{}", link + 1)});
+        let step = match link % 6 {
+            0 => json!({"allOf": [next, true]}),
+            1 => json!({"anyOf": [false, next]}),
+            2 => json!({"oneOf": [false, next]}),
+            3 => json!({"if": next, "then": true, "else": false}),
+            4 => json!({"dependentSchemas": {"p": next}}),
+            5 if link < 20 => json!({"allOf": [next], "unevaluatedProperties": false}),
+            _ => next,
+        };
+        defs.insert(format!("a{link}"), step);
+    }
+    defs.insert("a95".to_owned(), json!({"properties": {"p": {"$ref": "#/$defs/a0"}}, "additionalProperties": {"$ref": "#/$defs/a0"}}));
+    let schema = schema(json!({"$ref": "#/$defs/a0", "$defs": defs})).await;
+    let text = format!("{}1{}", "{\"p\":".repeat(511), "}".repeat(511));
+    let cost = schema.cost(payload::measure(&text).unwrap()).unwrap();
+    assert!(cost.steps > 90_000, "{cost:?}");
+    let judges = crate::host::call::Judges::default();
+    let judged = judges.run(cost, move || schema.holds(&payload::tree(&text).unwrap())).await;
+    assert!(judged.is_some());
+}

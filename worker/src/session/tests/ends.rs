@@ -75,7 +75,9 @@ fn words_of_a_guest_never_decide_how_it_ended() {
 
 #[test]
 fn unhandled_rejections_and_uncaught_timer_errors_are_warnings() {
-    let answer = run("Promise.reject(new Error('lost')); const p = Promise.reject(1); p.catch(() => {}); setTimeout(() => { throw new TypeError('late') }, 1); await new Promise((r) => setTimeout(r, 10)); return 1");
+    let answer = run(
+        "Promise.reject(new Error('lost')); const p = Promise.reject(1); p.catch(() => {}); setTimeout(() => { throw new TypeError('late') }, 1); await new Promise((r) => setTimeout(r, 10)); return 1",
+    );
     let told = answer.warned(WarningCode::UnhandledRejection);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("Error: lost") && told[1].contains("TypeError: late"), "{told:?}");
@@ -83,7 +85,9 @@ fn unhandled_rejections_and_uncaught_timer_errors_are_warnings() {
 
 #[test]
 fn deep_recursion_can_be_caught() {
-    let answer = run("function depth(n) { try { return depth(n + 1) } catch (e) { return n } } const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2)); return [depth(0) > 500, fib(15)]");
+    let answer = run(
+        "function depth(n) { try { return depth(n + 1) } catch (e) { return n } } const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2)); return [depth(0) > 500, fib(15)]",
+    );
     assert_eq!(answer.value(), "[true,610]");
     let answer = run("const f = () => f(); f()");
     assert_eq!(answer.error().name, "RangeError");
@@ -109,7 +113,9 @@ fn a_kept_realm_keeps_its_names_and_gets_new_collections() {
 
 #[test]
 fn inputs_are_frozen_through_and_through() {
-    let program = Program::new("'use strict'; const r = []; for (const f of [() => { inputs.a = 1 }, () => { inputs.list[0].x = 1 }, () => { inputs.list.push(1) }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return [r, inputs]");
+    let program = Program::new(
+        "'use strict'; const r = []; for (const f of [() => { inputs.a = 1 }, () => { inputs.list[0].x = 1 }, () => { inputs.list.push(1) }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return [r, inputs]",
+    );
     let answer = Program { inputs: Some("{\"list\":[{\"x\":0}]}"), ..program }.run();
     assert_eq!(answer.value(), r#"[["TypeError","TypeError","TypeError"],{"list":[{"x":0}]}]"#);
 }
@@ -118,7 +124,9 @@ fn inputs_are_frozen_through_and_through() {
 #[test]
 #[ignore = "ends its process; run by the test of the heap limit"]
 fn a_program_that_passes_its_heap_limit() {
-    let answer = Program::new("console.log('step 1 ok'); const a = []; for (;;) a.push('x'.repeat(1000) + a.length)").limits(|limits| limits.heap_bytes = 4 << 20).run();
+    let answer = Program::new("console.log('step 1 ok'); const a = []; for (;;) a.push('x'.repeat(1000) + a.length)")
+        .limits(|limits| limits.heap_bytes = 4 << 20)
+        .run();
     panic!("it ended by itself: {answer:?}");
 }
 
@@ -128,5 +136,5 @@ fn the_heap_limit_ends_the_process_with_its_own_code() {
         .args(["--exact", "session::tests::ends::a_program_that_passes_its_heap_limit", "--ignored"])
         .output()
         .unwrap();
-    assert_eq!(child.status.code(), Some(crate::engine::alloc::EXIT_HEAP_LIMIT), "{child:?}");
+    assert_eq!(child.status.code(), Some(i32::from(brig_protocol::control::exit::HEAP_LIMIT)), "{child:?}");
 }

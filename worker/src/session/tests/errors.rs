@@ -26,9 +26,17 @@ fn a_text_that_does_not_parse_is_a_syntax_error_with_its_place() {
 #[test]
 fn anything_can_be_thrown_and_is_told() {
     for (thrown, message) in [
-        ("null", "null"), ("'quota used up'", "quota used up"), ("{ code: 'E_QUOTA', detail: { left: 0 } }", "E_QUOTA"), ("undefined", "undefined"),
-        ("Symbol('sy')", "Symbol(sy)"), ("42n", "42n"), ("new Proxy({}, { get() { throw new Error('nope') } })", "{}"),
-        ("(() => { const e = new Error('axios-like'); e.response = { request: {} }; e.response.request.response = e.response; return e })()", "axios-like"),
+        ("null", "null"),
+        ("'quota used up'", "quota used up"),
+        ("{ code: 'E_QUOTA', detail: { left: 0 } }", "E_QUOTA"),
+        ("undefined", "undefined"),
+        ("Symbol('sy')", "Symbol(sy)"),
+        ("42n", "42n"),
+        ("new Proxy({}, { get() { throw new Error('nope') } })", "{}"),
+        (
+            "(() => { const e = new Error('axios-like'); e.response = { request: {} }; e.response.request.response = e.response; return e })()",
+            "axios-like",
+        ),
     ] {
         let answer = run(&format!("throw {thrown}"));
         let error = answer.error();
@@ -52,7 +60,10 @@ fn causes_and_members_are_told() {
 
 #[test]
 fn a_custom_error_keeps_its_name_and_a_hostile_one_runs_nothing() {
-    let error = run("class RetryError extends Error { constructor(m) { super(m); this.name = 'RetryError' } } throw new RetryError('gave up')").error.unwrap();
+    let error =
+        run("class RetryError extends Error { constructor(m) { super(m); this.name = 'RetryError' } } throw new RetryError('gave up')")
+            .error
+            .unwrap();
     assert_eq!((error.name.as_str(), error.message.as_str()), ("RetryError", "gave up"));
     let error = run("class Quiet extends Error {} throw new Quiet('x')").error.unwrap();
     assert_eq!(error.name, "Error");

@@ -6,8 +6,14 @@ fn printed(source: &str) -> String {
 
 #[test]
 fn the_console_shows_nested_values() {
-    assert_eq!(printed("console.log({ user: { tags: ['a', 'b', { deep: 42 }] } }, [1, 'x'])"), "{ user: { tags: [ 'a', 'b', { deep: 42 } ] } } [ 1, 'x' ]\n");
-    assert_eq!(printed("console.log('plain', 1, null, undefined, 10n, Symbol('sy'), true, -0, NaN)"), "plain 1 null undefined 10n Symbol(sy) true -0 NaN\n");
+    assert_eq!(
+        printed("console.log({ user: { tags: ['a', 'b', { deep: 42 }] } }, [1, 'x'])"),
+        "{ user: { tags: [ 'a', 'b', { deep: 42 } ] } } [ 1, 'x' ]\n"
+    );
+    assert_eq!(
+        printed("console.log('plain', 1, null, undefined, 10n, Symbol('sy'), true, -0, NaN)"),
+        "plain 1 null undefined 10n Symbol(sy) true -0 NaN\n"
+    );
     assert_eq!(
         printed("console.log(new Map([['k', 'v']]), new Set([9]), new Date(0), /a/g, new Uint8Array(2), Promise.resolve(1))"),
         "Map(1) { 'k' => 'v' } Set(1) { 9 } 1970-01-01T00:00:00.000Z /a/g Uint8Array(2) [ 0, 0 ] Promise { 1 }\n"
@@ -22,7 +28,10 @@ fn the_console_shows_nested_values() {
 
 #[test]
 fn format_specifiers_are_filled_in() {
-    assert_eq!(printed("console.log('n=%d s=%s %i %f %j %o %% %c.', 7, 'ok', 4.7, 1.5, { a: 1 }, [1], 'css', 'rest')"), "n=7 s=ok 4 1.5 { a: 1 } [ 1 ] % . rest\n");
+    assert_eq!(
+        printed("console.log('n=%d s=%s %i %f %j %o %% %c.', 7, 'ok', 4.7, 1.5, { a: 1 }, [1], 'css', 'rest')"),
+        "n=7 s=ok 4 1.5 { a: 1 } [ 1 ] % . rest\n"
+    );
     assert_eq!(printed("console.log('100%', 1, '%s')"), "100% 1 %s\n");
 }
 
@@ -35,9 +44,17 @@ fn levels_go_to_their_streams() {
 
 #[test]
 fn the_rest_of_the_console_works() {
-    assert_eq!(printed("console.count(); console.count(); console.count('x'); console.group('g'); console.log('in\\nside'); console.groupEnd(); console.log('out'); console.assert(true, 'no'); console.dir({ a: 1 })"), "default: 1\ndefault: 2\nx: 1\ng\n  in\n  side\nout\n{ a: 1 }\n");
+    assert_eq!(
+        printed(
+            "console.count(); console.count(); console.count('x'); console.group('g'); console.log('in\\nside'); console.groupEnd(); console.log('out'); console.assert(true, 'no'); console.dir({ a: 1 })"
+        ),
+        "default: 1\ndefault: 2\nx: 1\ng\n  in\n  side\nout\n{ a: 1 }\n"
+    );
     assert_eq!(run("console.assert(false, 'x %s', 1)").stderr, "Assertion failed: x 1\n");
-    assert_eq!(printed("console.table([{ a: 1 }, { a: 2, b: 'x' }])"), "┌─────────┬───┬─────┐\n│ (index) │ a │ b   │\n├─────────┼───┼─────┤\n│ 0       │ 1 │     │\n│ 1       │ 2 │ 'x' │\n└─────────┴───┴─────┘\n");
+    assert_eq!(
+        printed("console.table([{ a: 1 }, { a: 2, b: 'x' }])"),
+        "┌─────────┬───┬─────┐\n│ (index) │ a │ b   │\n├─────────┼───┼─────┤\n│ 0       │ 1 │     │\n│ 1       │ 2 │ 'x' │\n└─────────┴───┴─────┘\n"
+    );
     assert!(printed("console.time('t'); console.timeEnd('t')").starts_with("t: "));
 }
 
@@ -46,15 +63,21 @@ fn hostile_values_are_shown_without_running_them() {
     let source = "const o = { get a() { throw 1 }, toString() { throw 1 }, toJSON() { throw 1 } }; o.self = o; let p = {}; for (let i = 0; i < 10000; i++) p = new Proxy(p, { get() { throw 1 }, ownKeys() { throw 1 }, getPrototypeOf() { throw 1 } }); console.log(o, p, Object.create(new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 1 } }))); return 1";
     let answer = run(source);
     assert_eq!(answer.value(), "1");
-    assert!(answer.stdout.contains("<ref *1>") && answer.stdout.contains("[Circular *1]") && answer.stdout.contains("[Getter]"), "{}", answer.stdout);
+    assert!(
+        answer.stdout.contains("<ref *1>") && answer.stdout.contains("[Circular *1]") && answer.stdout.contains("[Getter]"),
+        "{}",
+        answer.stdout
+    );
 }
 
 #[test]
 fn console_output_is_cut_at_its_limit_with_a_marker_and_the_flag() {
-    let answer = Program::new("for (let i = 0; i < 1000; i++) console.log('line ' + i); console.error('other')").limits(|limits| limits.console_bytes = 500).run();
+    let answer = Program::new("for (let i = 0; i < 1000; i++) console.log('line ' + i); console.error('other')")
+        .limits(|limits| limits.console_bytes = 500)
+        .run();
     assert_eq!(answer.truncated, [Stream::Stdout]);
     assert!(answer.stdout.len() <= 500, "{}", answer.stdout.len());
-    assert!( answer.stdout.contains("[cut: 500 bytes"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("[cut: 500 bytes"), "{}", answer.stdout);
     assert_eq!(answer.stderr, "other\n");
     assert!(answer.warned(WarningCode::LimitNear)[0].contains("consoleBytes"));
 }
@@ -75,25 +98,37 @@ fn math_random_differs_with_the_seed_and_looks_like_the_built_in() {
     seen.dedup();
     assert_eq!(seen.len(), 20);
     assert_eq!(draw(3), draw(3));
-    let shape = run("const d = Object.getOwnPropertyDescriptor(Math, 'random'); return [d.writable, d.enumerable, d.configurable, d.value.name, d.value.length]");
+    let shape = run(
+        "const d = Object.getOwnPropertyDescriptor(Math, 'random'); return [d.writable, d.enumerable, d.configurable, d.value.name, d.value.length]",
+    );
     assert_eq!(shape.value(), r#"[true,false,true,"random",0]"#);
 }
 
 #[test]
 fn touching_a_realm_leaves_no_trace() {
     const SURFACE: &str = "(() => { const seen = new Set(); const out = []; const walk = (o, p, d) => { if (d > 3 || o === null || (typeof o !== 'object' && typeof o !== 'function') || seen.has(o)) return; seen.add(o); for (const k of Reflect.ownKeys(o)) { out.push(p + '.' + String(k)); const s = Object.getOwnPropertyDescriptor(o, k); if ('value' in s) walk(s.value, p + '.' + String(k), d + 1) } }; walk(globalThis, '', 0); return out.join('\\n') })()";
-    thread::Builder::new().stack_size(16 << 20).spawn(|| {
-        let realm = warm(&Ceilings::default()).unwrap();
-        let surface = || realm.context.with(|ctx| ctx.eval::<String, _>(SURFACE).unwrap());
-        let before = surface();
-        touch(&realm).unwrap();
-        assert_eq!(surface(), before);
-        assert!(before.lines().count() > 500);
-    }).unwrap().join().unwrap();
+    thread::Builder::new()
+        .stack_size(16 << 20)
+        .spawn(|| {
+            let realm = warm(&Ceilings::default()).unwrap();
+            let surface = || realm.context.with(|ctx| ctx.eval::<String, _>(SURFACE).unwrap());
+            let before = surface();
+            touch(&realm).unwrap();
+            assert_eq!(surface(), before);
+            assert!(before.lines().count() > 500);
+        })
+        .unwrap()
+        .join()
+        .unwrap();
 }
 
 #[test]
 fn the_guest_has_no_shared_memory_and_no_way_to_modules() {
-    let answer = run("return [typeof SharedArrayBuffer, typeof Atomics, typeof require, typeof process, typeof std, typeof os, typeof fetch, typeof queueMicrotask, typeof structuredClone]");
-    assert!(answer.value().starts_with(r#"["undefined","undefined","undefined","undefined","undefined","undefined","undefined","function""#), "{answer:?}");
+    let answer = run(
+        "return [typeof SharedArrayBuffer, typeof Atomics, typeof require, typeof process, typeof std, typeof os, typeof fetch, typeof queueMicrotask, typeof structuredClone]",
+    );
+    assert!(
+        answer.value().starts_with(r#"["undefined","undefined","undefined","undefined","undefined","undefined","undefined","function""#),
+        "{answer:?}"
+    );
 }

@@ -30,7 +30,8 @@ fn one_more_call_than_may_be_in_flight_waits_for_its_turn() {
 
 #[test]
 fn one_more_call_than_may_be_made_rejects_and_is_the_verdict_when_nobody_catches_it() {
-    let source = "const r = []; for (let i = 0; i < 4; i++) { try { r.push((await items.get({ i })).i) } catch (e) { r.push(e.code) } } return r";
+    let source =
+        "const r = []; for (let i = 0; i < 4; i++) { try { r.push((await items.get({ i })).i) } catch (e) { r.push(e.code) } } return r";
     let answer = Program::new(source).limits(|limits| limits.host_calls = 2).run();
     assert_eq!(answer.value(), r#"[0,1,"call_limit","call_limit"]"#);
     let answer = Program::new("for (let i = 0; i < 4; i++) await items.get({ i })").limits(|limits| limits.host_calls = 2).run();
@@ -52,15 +53,22 @@ fn a_failure_is_a_host_error_with_its_parts_and_nothing_of_the_host() {
 
 #[test]
 fn an_uncaught_failure_has_the_place_of_its_call() {
-    let answer = Program::new("const a = 1;\nconst b = await orders.list({ a });\nreturn b").host(|_, _| Reply::Fail(CallCode::FunctionFailed, "slow down")).run();
+    let answer = Program::new("const a = 1;\nconst b = await orders.list({ a });\nreturn b")
+        .host(|_, _| Reply::Fail(CallCode::FunctionFailed, "slow down"))
+        .run();
     let error = answer.error();
-    assert_eq!((error.code, error.name.as_str(), error.message.as_str(), error.line), (EvaluationCode::GuestError, "HostError", "slow down", Some(2)));
+    assert_eq!(
+        (error.code, error.name.as_str(), error.message.as_str(), error.line),
+        (EvaluationCode::GuestError, "HostError", "slow down", Some(2))
+    );
     assert!(error.excerpt.as_deref().unwrap().contains("await orders.list"), "{error:?}");
 }
 
 #[test]
 fn the_same_promise_can_be_awaited_twice() {
-    let answer = Program::new("const p = items.get({}); const [a, b] = await Promise.all([p, p]); return [a.n, b.n, (await p).n]").host(|_, _| Reply::Json("{\"n\":1}")).run();
+    let answer = Program::new("const p = items.get({}); const [a, b] = await Promise.all([p, p]); return [a.n, b.n, (await p).n]")
+        .host(|_, _| Reply::Json("{\"n\":1}"))
+        .run();
     assert_eq!((answer.value(), answer.calls.len()), ("[1,1,1]", 1));
 }
 
@@ -74,7 +82,9 @@ fn an_oversized_or_circular_input_rejects_and_sends_nothing() {
 
 #[test]
 fn calls_that_were_issued_are_drained_and_what_never_settles_is_told() {
-    let answer = Program::new("orders.list({ m: 1 }); items.get({ m: 2 }); return 'one'").host(|index, _| if index == 2 { Reply::Never } else { Reply::Echo }).run();
+    let answer = Program::new("orders.list({ m: 1 }); items.get({ m: 2 }); return 'one'")
+        .host(|index, _| if index == 2 { Reply::Never } else { Reply::Echo })
+        .run();
     assert_eq!((answer.value(), answer.calls.len()), ("\"one\"", 2));
     assert!(answer.warned(WarningCode::CallCancelled)[0].contains("items.get"), "{:?}", answer.warnings);
 }
@@ -87,7 +97,11 @@ fn output_keeps_its_place_among_calls() {
 
 #[test]
 fn a_race_is_won_by_who_is_first() {
-    let answer = Program::new("const t = (ms) => new Promise((r) => setTimeout(() => r('fallback'), ms)); return await Promise.race([items.get({}), t(20)])").host(|_, _| Reply::Never).run();
+    let answer = Program::new(
+        "const t = (ms) => new Promise((r) => setTimeout(() => r('fallback'), ms)); return await Promise.race([items.get({}), t(20)])",
+    )
+    .host(|_, _| Reply::Never)
+    .run();
     assert_eq!(answer.value(), "\"fallback\"");
     let answer = run("return await Promise.race([items.get({ a: 1 }), new Promise((r) => setTimeout(r, 10000))])");
     assert_eq!(answer.value(), "{\"a\":1}");
@@ -95,19 +109,25 @@ fn a_race_is_won_by_who_is_first() {
 
 #[test]
 fn inherited_names_are_no_host_functions_and_a_collection_is_no_thenable() {
-    let answer = run("const c = await orders; return [typeof c.toString, typeof c.constructor, typeof c.then, typeof c.__proto__, c === orders, Object.keys(orders), 'list' in orders, Object.isFrozen(orders), Object.isFrozen(orders.list), orders.list.name, Object.getPrototypeOf(orders)]");
+    let answer = run(
+        "const c = await orders; return [typeof c.toString, typeof c.constructor, typeof c.then, typeof c.__proto__, c === orders, Object.keys(orders), 'list' in orders, Object.isFrozen(orders), Object.isFrozen(orders.list), orders.list.name, Object.getPrototypeOf(orders)]",
+    );
     assert_eq!(answer.value(), r#"["undefined","undefined","undefined","undefined",true,["list","refund"],true,true,true,"list",null]"#);
 }
 
 #[test]
 fn a_collection_can_not_be_replaced_or_removed() {
-    let answer = run("'use strict'; const r = []; for (const f of [() => { orders = 1 }, () => { delete globalThis.orders }, () => { orders.list = 1 }, () => { orders.x = 1 }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return r");
+    let answer = run(
+        "'use strict'; const r = []; for (const f of [() => { orders = 1 }, () => { delete globalThis.orders }, () => { orders.list = 1 }, () => { orders.x = 1 }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return r",
+    );
     assert_eq!(answer.value(), r#"["TypeError","TypeError","TypeError","TypeError"]"#);
 }
 
 #[test]
 fn odd_names_are_reachable_as_they_are_and_by_their_other_spelling() {
-    let mut program = Program::new("return [await tools['list-orders']({ a: 1 }), await tools.listOrders({ a: 2 }), typeof tools.aB, Object.keys(tools), await myTools.x({})]");
+    let mut program = Program::new(
+        "return [await tools['list-orders']({ a: 1 }), await tools.listOrders({ a: 2 }), typeof tools.aB, Object.keys(tools), await myTools.x({})]",
+    );
     program.collections = vec![("tools", vec!["list-orders", "a-b", "a.b"]), ("my-tools", vec!["x"])];
     let answer = program.run();
     assert_eq!(answer.value(), r#"[{"a":1},{"a":2},"undefined",["list-orders","a-b","a.b"],{}]"#);

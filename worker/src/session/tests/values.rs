@@ -12,12 +12,27 @@ fn plain_values_come_out_as_json_stringify_writes_them() {
         "({a:{toJSON(k){return 'key '+k}}, b:[{toJSON(k){return 'key '+k}}]})",
         "new Proxy({a:1,b:2},{})",
         "new Proxy([1,2,3],{})",
-        "Object(1)", "Object('s')", "Object(true)",
-        "[,1,,]", "Object.create({inherited:1})", "class A { x=1; #y=2; get z(){return 3} }; new A()",
+        "Object(1)",
+        "Object('s')",
+        "Object(true)",
+        "[,1,,]",
+        "Object.create({inherited:1})",
+        "class A { x=1; #y=2; get z(){return 3} }; new A()",
         "[0.1,100,123456789012345680000,5e-324,1.7976931348623157e308,-1.5]",
     ] {
         let ours = run(source);
-        let theirs = run(&format!("JSON.parse(JSON.stringify([JSON.stringify((0,eval)({}))]))[0]", serde_json::to_string(&format!("({})", source.replace("class A { x=1; #y=2; get z(){return 3} }; new A()", "new (class A { x=1; #y=2; get z(){return 3} })()").trim_start_matches('(').trim_end_matches(')').to_owned())).unwrap_or_default()));
+        let theirs = run(&format!(
+            "JSON.parse(JSON.stringify([JSON.stringify((0,eval)({}))]))[0]",
+            serde_json::to_string(&format!(
+                "({})",
+                source
+                    .replace("class A { x=1; #y=2; get z(){return 3} }; new A()", "new (class A { x=1; #y=2; get z(){return 3} })()")
+                    .trim_start_matches('(')
+                    .trim_end_matches(')')
+                    .to_owned()
+            ))
+            .unwrap_or_default()
+        ));
         if let Some(theirs) = theirs.value.as_deref() {
             assert_eq!(Some(ours.value()), serde_json::from_str::<String>(theirs).ok().as_deref(), "{source}");
         }
@@ -26,17 +41,28 @@ fn plain_values_come_out_as_json_stringify_writes_them() {
 
 #[test]
 fn lossy_values_are_converted_and_told_with_their_path() {
-    let answer = run(
-        "return { when: new Date(0), wei: 98765432109876543210n, parts: [7n, -1n], map: new Map([['k', 1]]), \
+    let answer = run("return { when: new Date(0), wei: 98765432109876543210n, parts: [7n, -1n], map: new Map([['k', 1]]), \
          odd: new Map([[1, 2]]), set: new Set([9]), bytes: new Uint8Array([1, 2]), bad: 0 / 0, inf: -1 / 0, \
-         fail: new TypeError('no'), f() {}, u: undefined, s: Symbol('x'), r: /a+/gi }",
-    );
+         fail: new TypeError('no'), f() {}, u: undefined, s: Symbol('x'), r: /a+/gi }");
     assert_eq!(
         answer.value(),
         r#"{"when":"1970-01-01T00:00:00.000Z","wei":"98765432109876543210","parts":["7","-1"],"map":{"k":1},"odd":[[1,2]],"set":[9],"bytes":[1,2],"bad":null,"inf":null,"fail":{"name":"TypeError","message":"no"},"r":"/a+/gi"}"#
     );
     let told = answer.warned(WarningCode::LossyValue).join("\n");
-    for place in ["$.when: a Date", "$.wei, $.parts[0], $.parts[1]: a BigInt", "$.map: a Map", "$.odd: a Map", "$.set: a Set", "$.bytes: a typed", "$.bad, $.inf: NaN", "$.fail: an Error", "$.f: a function", "$.u: undefined", "$.s: a symbol", "$.r: a RegExp"] {
+    for place in [
+        "$.when: a Date",
+        "$.wei, $.parts[0], $.parts[1]: a BigInt",
+        "$.map: a Map",
+        "$.odd: a Map",
+        "$.set: a Set",
+        "$.bytes: a typed",
+        "$.bad, $.inf: NaN",
+        "$.fail: an Error",
+        "$.f: a function",
+        "$.u: undefined",
+        "$.s: a symbol",
+        "$.r: a RegExp",
+    ] {
         assert!(told.contains(place), "{place} in {told}");
     }
 }
@@ -61,7 +87,8 @@ fn four_hundred_levels_cross_and_too_many_are_an_error_both_ways() {
     let deep = "let o = { leaf: 1 }; for (let i = 0; i < N; i++) o = { p: o };";
     let answer = run(&format!("{}\nreturn await items.get({{ o }})", deep.replace('N', "400")));
     assert_eq!(answer.value().matches('{').count(), 402);
-    let source = format!("{}\ntry {{ await items.get({{ s: o }}) }} catch (e) {{ return e.name + ' ' + e.code }}", deep.replace('N', "200000"));
+    let source =
+        format!("{}\ntry {{ await items.get({{ s: o }}) }} catch (e) {{ return e.name + ' ' + e.code }}", deep.replace('N', "200000"));
     assert_eq!(run(&source).value(), "\"HostError invalid_input\"");
     let answer = run(&format!("{}\nreturn o", deep.replace('N', "200000")));
     assert_eq!(answer.error().code, EvaluationCode::UnserializableValue);
@@ -92,13 +119,46 @@ fn half_a_surrogate_pair_is_replaced_and_told() {
 
 #[test]
 fn a_host_number_beyond_two_to_the_53_is_told_with_its_path() {
-    let answer = Program::new("const m = await items.get({}); return String(m.id)").host(|_, _| Reply::Json("{\"id\":9007199254740993}")).run();
+    let answer =
+        Program::new("const m = await items.get({}); return String(m.id)").host(|_, _| Reply::Json("{\"id\":9007199254740993}")).run();
     assert_eq!(answer.value(), "\"9007199254740992\"");
     assert!(answer.warned(WarningCode::LossyValue)[0].contains("$.id"), "{:?}", answer.warnings);
 }
 
 #[test]
 fn an_own_proto_key_is_an_ordinary_key_both_ways() {
-    let answer = run(r#"const o = JSON.parse('{"__proto__": {"x": 1}, "y": 2}'); const r = await items.get({ s: o }); return { viaHost: Object.keys(r.s).sort(), o }"#);
+    let answer = run(
+        r#"const o = JSON.parse('{"__proto__": {"x": 1}, "y": 2}'); const r = await items.get({ s: o }); return { viaHost: Object.keys(r.s).sort(), o }"#,
+    );
     assert_eq!(answer.value(), r#"{"viaHost":["__proto__","y"],"o":{"__proto__":{"x":1},"y":2}}"#);
+}
+
+/// Prints how long a megabyte takes each way; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn how_long_a_megabyte_takes() {
+    use std::{rc::Rc, time::Instant};
+
+    use crate::value::{Bounds, Notes, decode, encode};
+
+    let measure = || {
+        let realm = warm(&Ceilings::default()).unwrap();
+        realm.context.with(|ctx| {
+            let value: rquickjs::Value = ctx.eval("Array.from({ length: 12000 }, (_, i) => ({ id: i, name: 'row number ' + i, price: i / 7, tags: ['a', 'b'], on: true }))").unwrap();
+            let intrinsics = Rc::clone(&realm.shared.intrinsics);
+            let bounds = Bounds { bytes: 8 << 20, levels: 512 };
+            let mut text = Vec::new();
+            let start = Instant::now();
+            encode(&intrinsics, &value, "$", bounds, &mut text, &mut Notes::default()).unwrap();
+            let ours = start.elapsed();
+            let start = Instant::now();
+            let native = ctx.json_stringify(value).unwrap().unwrap().to_string().unwrap();
+            let theirs = start.elapsed();
+            assert_eq!(String::from_utf8(text).unwrap(), native);
+            let start = Instant::now();
+            decode(&ctx, &native, "$", &mut Notes::default()).unwrap();
+            println!("{} bytes: encode {ours:?}, the engine's stringify {theirs:?}, decode {:?}", native.len(), start.elapsed());
+        });
+    };
+    thread::Builder::new().stack_size(16 << 20).spawn(measure).unwrap().join().unwrap();
 }

@@ -1,0 +1,305 @@
+//! The arguments.
+//!
+//! Owns their names, help and syntax. Never opens a file.
+
+use super::exit::Exit;
+use brig::RequestedLimits;
+use brig::protocol::limits::{LIMITS, LimitRow};
+use brig::protocol::names::Pattern;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Runs untrusted JavaScript in a confined worker, next to functions that you keep.
+#[derive(Debug, Parser)]
+#[command(name = "brig", version, after_help = Exit::help(), propagate_version = false, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Which brigd.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// Use the brigd on this socket and no other [default: /run/brig/brig.sock when
+    /// something answers there, a private brigd otherwise]
+    #[arg(long, global = true, env = "BRIG_SOCKET", value_name = "PATH", hide_env_values = true)]
+    pub(crate) socket: Option<PathBuf>,
+    /// Start a private brigd, whatever else there is; it ends with this command
+    #[arg(long, global = true)]
+    pub(crate) private: bool,
+    /// Let a private brigd write its log to standard error
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program given as an argument
+    #[command(after_help = Exit::help())]
+    Eval(EvalArgs),
+    /// Run a program from a file
+    #[command(after_help = Exit::help())]
+    Run(RunArgs),
+    /// Parse a program without running it
+    Check(CheckArgs),
+    /// Print the versions of this command and of brigd
+    Version(VersionArgs),
+    /// Say what is missing on this host, and what to do about it
+    Doctor(DoctorArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EvalArgs {
+    /// The program, JavaScript or TypeScript; `-` reads it from standard input
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) program: String,
+    #[command(flatten)]
+    pub(crate) options: ProgramArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The file; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: ProgramArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The file; `-` is standard input
+    pub(crate) file: PathBuf,
+    /// How the text is to be read
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) form: FormArg,
+    /// Print the result object as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VersionArgs {
+    /// Print one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Print one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a program is given, what it may do, and how its result is shown.
+#[derive(Args, Debug, Default)]
+pub(crate) struct ProgramArgs {
+    /// The global `inputs`: a JSON file (`-` is standard input), `name=text`, or
+    /// `name:=JSON`; later ones win
+    #[arg(short, long, value_name = "FILE|NAME=TEXT|NAME:=JSON")]
+    pub(crate) inputs: Vec<String>,
+    /// Host functions whose handlers are commands; see docs/cli.md
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) functions: Vec<PathBuf>,
+    /// Wall-clock limit, such as `500ms`, `5s` or `2m` [default: 30s]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Lower a limit, such as `heapBytes=16MiB` or `cpuMs=2s`
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = limit)]
+    pub(crate) limit: Vec<LimitArg>,
+    /// Let the program call only functions that match, such as `orders.list` or
+    /// `orders.*`
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) allow: Vec<String>,
+    /// Never let the program call functions that match; wins over --allow
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) deny: Vec<String>,
+    /// How the text is to be read
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) form: FormArg,
+    /// IANA time zone of the program [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
+    /// Print the whole result object as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print a string value without its quotes
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+    /// Print the value and errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print console output at the end instead of as it comes
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+    /// List the host calls also when the program succeeded
+    #[arg(long)]
+    pub(crate) calls: bool,
+}
+
+/// How a program text is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormArg {
+    /// Find out
+    #[default]
+    Auto,
+    /// One expression
+    Expression,
+    /// A function body; `return` gives the value
+    Body,
+    /// An ES module; the default export gives the value
+    Module,
+}
+
+impl From<FormArg> for brig::Form {
+    fn from(form: FormArg) -> Self {
+        match form {
+            FormArg::Auto => Self::Auto,
+            FormArg::Expression => Self::Expression,
+            FormArg::Body => Self::Body,
+            FormArg::Module => Self::Module,
+        }
+    }
+}
+
+/// One `--limit`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LimitArg {
+    name: &'static str,
+    value: u64,
+}
+
+/// The limits that were asked for, the last of each name.
+pub(crate) fn requested_limits(asked: &[LimitArg]) -> RequestedLimits {
+    let members: serde_json::Map<String, serde_json::Value> =
+        asked.iter().map(|limit| (limit.name.to_owned(), serde_json::Value::from(limit.value))).collect();
+    // Every name is a row's, and every row a member.
+    serde_json::from_value(serde_json::Value::Object(members)).unwrap_or_default()
+}
+
+fn limit(text: &str) -> Result<LimitArg, String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as heapBytes=16MiB")?;
+    let row = LIMITS.iter().find(|row| row.name == name).ok_or_else(|| {
+        let names: Vec<&str> = LIMITS.iter().map(|row| row.name).collect();
+        format!("there is no limit {name:?}; the limits are {}", names.join(", "))
+    })?;
+    let value = limit_value(row, value)?;
+    if value < row.minimum {
+        return Err(format!("{name} is at least {} ({})", row.minimum, row.unit));
+    }
+    Ok(LimitArg { name: row.name, value })
+}
+
+fn limit_value(row: &LimitRow, text: &str) -> Result<u64, String> {
+    if let Ok(value) = text.parse() {
+        return Ok(value);
+    }
+    let value = match row.unit {
+        "ms" => time(text).ok().map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        "bytes" => bytes(text),
+        _ => None,
+    };
+    value.ok_or_else(|| match row.unit {
+        "ms" => format!("{text:?} is no time: write milliseconds, or a number with ms, s or m"),
+        "bytes" => format!("{text:?} is no size: write bytes, or a number with KiB, MiB or GiB"),
+        _ => format!("{text:?} is no whole number"),
+    })
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let units = [("KiB", 1u64 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    units.iter().find_map(|(unit, factor)| text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(*factor))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time: write a number with its unit, such as 500ms, 5s or 2m");
+    let units = [("ms", 1u64), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor))).ok_or_else(wrong)?;
+    let whole = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).map(Duration::from_millis);
+    let time = match whole {
+        Some(time) => time,
+        None => decimal(number, factor).ok_or_else(wrong)?,
+    };
+    if time.is_zero() { Err("a time limit of nothing would let nothing run".to_owned()) } else { Ok(time) }
+}
+
+/// `1.5` of a unit.
+fn decimal(number: &str, factor: u64) -> Option<Duration> {
+    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let number: f64 = number.parse().ok()?;
+    Duration::try_from_secs_f64(number * Duration::from_millis(factor).as_secs_f64()).ok()
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    Pattern::parse(text).map(|pattern| pattern.as_str().to_owned()).map_err(|fault| fault.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    use super::*;
+    use clap::CommandFactory;
+
+    fn program(arguments: &[&str]) -> ProgramArgs {
+        let all = ["brig", "eval", "1"].iter().chain(arguments);
+        match Cli::try_parse_from(all).unwrap().command {
+            Command::Eval(eval) => eval.options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_of_the_arguments_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_program_may_begin_with_a_hyphen() {
+        let cli = Cli::try_parse_from(["brig", "eval", "-1+2"]).unwrap();
+        assert!(matches!(cli.command, Command::Eval(EvalArgs { program, .. }) if program == "-1+2"));
+    }
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["5", "", "s", "-1s", "0s", "1e3s", "nans", "infs", "999999999999999999999h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_by_their_names_and_units() {
+        let asked = program(&["--limit", "heapBytes=16MiB", "--limit", "cpuMs=2s", "--limit", "hostCalls=3", "-l", "hostCalls=5"]);
+        let limits = requested_limits(&asked.limit);
+        assert_eq!((limits.heap_bytes, limits.cpu_ms, limits.host_calls), (Some(16 << 20), Some(2000), Some(5)));
+    }
+
+    #[test]
+    fn a_wrong_limit_is_told_with_what_would_be_right() {
+        let told = |text: &str| limit(text).unwrap_err();
+        assert!(told("heap=1").contains("heapBytes"));
+        assert!(told("heapBytes").contains("NAME=VALUE"));
+        assert!(told("heapBytes=lots").contains("MiB"));
+        assert!(told("heapBytes=1").contains("at least"));
+        assert!(told("hostCalls=2s").contains("whole number"));
+    }
+
+    #[test]
+    fn a_pattern_that_can_match_nothing_is_refused() {
+        assert!(Cli::try_parse_from(["brig", "eval", "1", "--allow", "orders"]).is_err());
+        assert_eq!(program(&["--allow", "orders.*"]).allow, ["orders.*"]);
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused() {
+        assert!(Cli::try_parse_from(["brig", "eval", "1", "--surprise"]).is_err());
+    }
+}

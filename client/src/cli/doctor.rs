@@ -1,0 +1,253 @@
+//! `brig doctor`: what this host allows, what is missing, and what to do about it.
+//!
+//! Owns the remedies. The facts are those of `brig-worker probe`, which tries every
+//! layer in throw-away processes, and of brigd itself. Never guesses.
+
+use super::args::{DoctorArgs, Global};
+use super::exit::Exit;
+use super::{Fault, session, terminal};
+use brig::protocol::escape::escaped;
+use brig::{Client, find_binary};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+
+/// How long a probe may take.
+const PROBE_TIME: Duration = Duration::from_secs(30);
+
+/// How good what was found is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    /// As it should be.
+    Good,
+    /// Could be better: brigd runs without it.
+    Missing,
+    /// brigd does not run like this, or not safely enough by default.
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    what: String,
+    grade: Grade,
+    detail: String,
+    remedy: Option<String>,
+}
+
+impl Finding {
+    fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), grade: Grade::Good, detail: detail.into(), remedy: None }
+    }
+
+    fn bad(what: impl Into<String>, detail: impl Into<String>, remedy: Option<String>) -> Self {
+        Self { what: what.into(), grade: Grade::Problem, detail: detail.into(), remedy }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"what": self.what, "grade": self.grade.name(), "detail": self.detail, "remedy": self.remedy})
+    }
+}
+
+impl Grade {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "ok",
+            Self::Missing => "missing",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// Looks at everything, and shows all problems at once.
+pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fault> {
+    let mut findings = Vec::new();
+    findings.extend(binary("brigd", "BRIGD"));
+    let worker = find_binary("brig-worker", "BRIG_WORKER");
+    match &worker {
+        Ok(path) => findings.extend(probe(path).await),
+        Err(why) => findings.push(Finding::bad("brig-worker", why.clone(), None)),
+    }
+    findings.push(reach(global).await);
+    let healthy = findings.iter().all(|finding| finding.grade != Grade::Problem);
+    if args.json {
+        let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        terminal::out(&format!("{}\n", json!({"ok": healthy, "findings": all})));
+    } else {
+        findings.iter().for_each(|finding| terminal::out(&shown(finding)));
+        let summary = match findings.iter().map(|finding| finding.grade).max_by_key(|grade| *grade as u8) {
+            Some(Grade::Problem) => "there are problems; see the remedies above\n",
+            Some(Grade::Missing) => "brigd runs here; what is missing would confine workers further\n",
+            _ => "everything is in order\n",
+        };
+        terminal::out(summary);
+    }
+    Ok(if healthy { Exit::Succeeded } else { Exit::Failed })
+}
+
+fn shown(finding: &Finding) -> String {
+    let mut text = format!("{:<8} {:<18} {}\n", finding.grade.name(), finding.what, terminal::safe_lines(&finding.detail));
+    if let Some(remedy) = &finding.remedy {
+        writeln!(text, "         remedy: {remedy}").ok();
+    }
+    text
+}
+
+fn binary(name: &str, variable: &str) -> Option<Finding> {
+    Some(match find_binary(name, variable) {
+        Ok(path) => Finding::good(name, path.display().to_string()),
+        Err(why) => Finding::bad(name, why, None),
+    })
+}
+
+/// Whether a brigd answers, and what it says of itself.
+async fn reach(global: &Global) -> Finding {
+    let client = match Client::connect_or_start(session::options(global)).await {
+        Ok(client) => client,
+        Err(fault) => return Finding::bad("connection", fault.to_string(), None),
+    };
+    let facts = client.initialize().await;
+    let origin = match client.origin() {
+        brig::Origin::Listening { socket } => format!("on {}", socket.display()),
+        brig::Origin::Private { .. } => "started for this command (no service answers)".to_owned(),
+    };
+    client.close().await;
+    match facts {
+        Ok(facts) => Finding::good(
+            "connection",
+            format!(
+                "{} {} {origin}; sandbox {}; uid {}",
+                facts.server.name, facts.server.version, facts.sandbox.level, facts.principal.uid
+            ),
+        ),
+        Err(fault) => Finding::bad("connection", format!("{origin}: {fault}"), None),
+    }
+}
+
+/// Runs the probe and reads what it found.
+async fn probe(worker: &Path) -> Vec<Finding> {
+    let bad = |why: String| vec![Finding::bad("brig-worker", why, None)];
+    let probing = Command::new(worker).arg("probe").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
+    let output = match tokio::time::timeout(PROBE_TIME, probing).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(fault)) => return bad(format!("{} can not be started: {fault}", worker.display())),
+        Err(_) => return bad(format!("{} probe did not end within {PROBE_TIME:?}", worker.display())),
+    };
+    match serde_json::from_slice::<Map<String, Value>>(&output.stdout) {
+        Ok(report) => {
+            let mut findings = vec![Finding::good("brig-worker", worker.display().to_string())];
+            findings.extend(read_report(&report));
+            findings
+        }
+        Err(_) => bad(format!("{} probe ended with {} and no report", worker.display(), output.status)),
+    }
+}
+
+/// A probe's report, finding by finding.
+fn read_report(report: &Map<String, Value>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match report.get("level").and_then(Value::as_str) {
+        Some(level @ ("full" | "strong")) => findings.push(Finding::good("sandbox level", escaped(level, 40))),
+        Some(level) => {
+            let remedy = "see the layers below; `strong` needs all namespaces or Landlock, `full` both and MDWE".to_owned();
+            findings.push(Finding::bad("sandbox level", escaped(level, 40), Some(remedy)));
+        }
+        None => findings.push(Finding::bad("sandbox level", "none: brigd would refuse to start", None)),
+    }
+    if let Some(failed) = report.get("failed") {
+        let layer = failed.get("layer").and_then(Value::as_str).unwrap_or("unknown");
+        let finding = missing(layer, "refused", failed.get("errno").and_then(Value::as_i64));
+        findings.push(Finding { grade: Grade::Problem, ..finding });
+    }
+    let layers = report.get("layers").and_then(Value::as_object);
+    for (layer, state) in layers.into_iter().flatten() {
+        if state.as_str() == Some("active") {
+            findings.push(Finding::good(escaped(layer, 40), "active"));
+        } else {
+            let cause = state.get("missing").and_then(Value::as_str).unwrap_or("unknown");
+            findings.push(missing(layer, cause, state.get("errno").and_then(Value::as_i64)));
+        }
+    }
+    findings
+}
+
+fn missing(layer: &str, cause: &str, errno: Option<i64>) -> Finding {
+    let system = errno
+        .filter(|errno| *errno != 0)
+        .and_then(|errno| i32::try_from(errno).ok())
+        .map(|errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)))
+        .unwrap_or_default();
+    let why = match cause {
+        "switched_off" => "switched off by configuration",
+        "unsupported" => "this kernel does not have it",
+        "refused" => "the kernel refuses it",
+        "needs_root" => "needs root",
+        "no_proc" => "needs /proc",
+        "not_tried" => "not tried, because something before it is missing",
+        other => &escaped(other, 80),
+    };
+    Finding { what: escaped(layer, 40), grade: Grade::Missing, detail: format!("{why}{system}"), remedy: remedy(layer, cause) }
+}
+
+/// What an operator can do about a missing layer.
+fn remedy(layer: &str, cause: &str) -> Option<String> {
+    let text = match (layer, cause) {
+        (_, "switched_off") => "switch it on again in brigd's configuration",
+        (_, "not_tried") => return None,
+        (_, "no_proc") => "mount /proc for the process that starts brigd",
+        ("own_uid", _) => {
+            "run brigd as root with a range of user ids for workers (setting workers.uid_range); namespaces and seccomp confine them without it"
+        }
+        (
+            "user_namespace" | "mount_namespace" | "net_namespace" | "ipc_namespace" | "uts_namespace" | "pid_namespace"
+            | "cgroup_namespace",
+            _,
+        ) => {
+            "allow unprivileged user namespaces (sysctl user.max_user_namespaces > 0; on Debian kernel.unprivileged_userns_clone=1; on Ubuntu \
+             kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for brig-worker with `userns`), or run brigd as root; in a \
+             container, allow unshare in its seccomp profile"
+        }
+        ("empty_root", _) => "needs the mount namespace: see there",
+        ("landlock", "unsupported") => "use a kernel of 5.13 or newer with Landlock built in",
+        ("landlock", _) => "add landlock to the kernel's list of security modules (boot parameter lsm=landlock,…)",
+        ("mdwe", _) => "use a kernel of 6.3 or newer",
+        ("seccomp", _) => "use a kernel with CONFIG_SECCOMP_FILTER; in a container, allow the seccomp system call",
+        ("no_new_privs" | "rlimits" | "cpu_timer" | "not_dumpable" | "parent_death" | "descriptors" | "no_capabilities", _) => {
+            "this works on every kernel since 5.10: look for a container or security module that forbids it"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn findings(report: Value) -> Vec<Finding> {
+        read_report(report.as_object().unwrap())
+    }
+
+    #[test]
+    fn every_missing_layer_is_told_with_its_cause_and_remedy() {
+        let found = findings(json!({"level": "strong", "landlockAbi": 4, "layers": {
+            "user_namespace": {"missing": "refused", "errno": 1}, "seccomp": "active", "empty_root": {"missing": "not_tried", "errno": 0}}}));
+        let by_name = |name: &str| found.iter().find(|finding| finding.what == name).unwrap();
+        assert!(by_name("sandbox level").grade == Grade::Good && by_name("seccomp").grade == Grade::Good);
+        assert_eq!(by_name("user_namespace").grade, Grade::Missing);
+        assert!(by_name("user_namespace").detail.contains("Operation not permitted"));
+        assert!(by_name("user_namespace").remedy.as_deref().unwrap().contains("user.max_user_namespaces"));
+        assert_eq!(by_name("empty_root").remedy, None);
+    }
+
+    #[test]
+    fn a_probe_that_failed_is_a_problem() {
+        let found = findings(json!({"level": null, "failed": {"layer": "seccomp", "errno": 22}}));
+        assert!(found.iter().all(|finding| finding.grade == Grade::Problem));
+        assert!(found.iter().any(|finding| finding.what == "seccomp"));
+    }
+}

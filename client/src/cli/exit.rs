@@ -1,0 +1,139 @@
+//! Exit codes: one for each thing that a script can conclude.
+//!
+//! Owns the table, which `--help` prints. "Nothing ran" and "may have run" are never
+//! the same code.
+
+use brig::{Error, EvaluateResult, EvaluationCode, Outcome, RequestCode};
+use std::process::ExitCode;
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Succeeded,
+    Failed,
+    Usage,
+    Limit,
+    TimedOut,
+    Cancelled,
+    Refused,
+    Unreachable,
+    Sandbox,
+    Lost,
+}
+
+impl Exit {
+    /// Every code with its number and meaning.
+    pub(crate) const TABLE: &'static [(Self, u8, &'static str)] = &[
+        (Self::Succeeded, 0, "the program succeeded"),
+        (Self::Failed, 1, "the program failed (it threw, does not parse, has no JSON value), or a check found problems"),
+        (Self::Usage, 2, "wrong arguments, or a bad input file; nothing ran"),
+        (Self::Limit, 3, "the program broke a limit (memory, CPU, stack, calls, sizes)"),
+        (Self::TimedOut, 4, "the wall-clock limit passed"),
+        (Self::Cancelled, 5, "the evaluation was cancelled (Ctrl-C, or on the other side)"),
+        (Self::Refused, 6, "brigd refused the request; nothing ran"),
+        (Self::Unreachable, 7, "no brigd answers, and none can be started; nothing ran"),
+        (Self::Sandbox, 8, "the worker crashed or broke its protocol, or brigd failed"),
+        (Self::Lost, 9, "the connection was lost before the answer; whether it ran is unknown"),
+    ];
+
+    pub(crate) fn code(self) -> u8 {
+        Self::TABLE.iter().find(|(exit, ..)| *exit == self).map_or(1, |(_, code, _)| *code)
+    }
+
+    /// The code of an evaluation that has a result.
+    pub(crate) fn of_result(result: &EvaluateResult) -> Self {
+        match result.outcome {
+            Outcome::Succeeded => Self::Succeeded,
+            Outcome::TimedOut => Self::TimedOut,
+            Outcome::Cancelled => Self::Cancelled,
+            Outcome::Failed => result.error.as_ref().map_or(Self::Failed, |error| Self::of_failure(error.code)),
+        }
+    }
+
+    const fn of_failure(code: EvaluationCode) -> Self {
+        use EvaluationCode as Code;
+        match code {
+            Code::GuestError
+            | Code::SyntaxError
+            | Code::TypeErrorCheck
+            | Code::UnserializableValue
+            | Code::Deadlock
+            | Code::ApprovalDenied
+            | Code::Revoked => Self::Failed,
+            Code::MemoryLimit | Code::CpuLimit | Code::StackLimit | Code::OutputLimit | Code::CallLimit | Code::ResultTooLarge => {
+                Self::Limit
+            }
+            Code::TimedOut => Self::TimedOut,
+            Code::Cancelled => Self::Cancelled,
+            Code::WorkerCrashed | Code::ProtocolViolation | Code::Internal => Self::Sandbox,
+        }
+    }
+
+    /// The code when there is no result.
+    pub(crate) fn of_error(error: &Error) -> Self {
+        match error {
+            Error::Request(_) => Self::Usage,
+            Error::Connect { .. } | Error::Start(_) => Self::Unreachable,
+            Error::Refused(data) if matches!(data.code, RequestCode::Cancelled) => Self::Cancelled,
+            Error::Refused(_) | Error::Rpc { .. } => Self::Refused,
+            _ => Self::Lost,
+        }
+    }
+
+    /// The same table in `docs/cli.md`.
+    #[cfg(test)]
+    fn document() -> String {
+        let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |")).collect();
+        format!("| code | means |\n|---|---|\n{}\n", rows.join("\n"))
+    }
+
+    /// The table, as `--help` prints it.
+    pub(crate) fn help() -> String {
+        let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("  {code}  {meaning}")).collect();
+        format!("Exit codes:\n{}", rows.join("\n"))
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_has_a_code_of_its_own() {
+        let codes: std::collections::BTreeSet<u8> = Exit::TABLE.iter().map(|(_, code, _)| *code).collect();
+        assert_eq!(codes.len(), Exit::TABLE.len());
+        for (exit, code, _) in Exit::TABLE {
+            assert_eq!(exit.code(), *code);
+        }
+    }
+
+    #[test]
+    fn the_table_of_the_document_is_that_of_the_code() {
+        let text = include_str!("../../../docs/cli.md");
+        assert!(text.contains(&Exit::document()), "docs/cli.md should have\n{}", Exit::document());
+    }
+
+    #[test]
+    fn limits_crashes_and_guest_errors_are_told_apart() {
+        assert_eq!(Exit::of_failure(EvaluationCode::GuestError), Exit::Failed);
+        assert_eq!(Exit::of_failure(EvaluationCode::MemoryLimit), Exit::Limit);
+        assert_eq!(Exit::of_failure(EvaluationCode::WorkerCrashed), Exit::Sandbox);
+    }
+
+    #[test]
+    fn an_error_after_which_nothing_ran_never_has_the_code_of_one_after_which_something_may_have() {
+        let unsure = Error::ConnectionLost(String::new());
+        assert!(!unsure.nothing_ran());
+        assert_eq!(Exit::of_error(&unsure), Exit::Lost);
+        for sure in [Error::Request(String::new()), Error::Start(String::new())] {
+            assert!(sure.nothing_ran());
+            assert_ne!(Exit::of_error(&sure), Exit::Lost);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The `--inputs` of a program: files and single members, put together.
+//!
+//! Owns the syntax and the order. Never looks at what the values mean.
+
+use super::Fault;
+use super::read::{self, Text};
+use brig::protocol::limits;
+use serde::de::{self, MapAccess, Visitor};
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Members by name, each as the text it was written in: a number keeps all its digits.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs(Vec<(String, Box<RawValue>)>);
+
+impl serde::Serialize for Inputs {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Inputs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Inputs;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object: its members are those of the global `inputs`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Inputs, A::Error> {
+                let mut members = Vec::new();
+                let mut names = HashSet::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    if !names.insert(name.clone()) {
+                        return Err(de::Error::custom(format_args!("member {name:?} comes twice")));
+                    }
+                    members.push((name, value));
+                }
+                Ok(Inputs(members))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// Reads every `--inputs`, later ones over earlier ones.
+pub(crate) fn read(all: &[String]) -> Result<Option<Inputs>, Fault> {
+    let mut inputs = Inputs::default();
+    for one in all {
+        match member(one) {
+            Some((name, value)) => inputs.set(name.to_owned(), value?),
+            None => inputs.add_file(Path::new(one))?,
+        }
+    }
+    Ok((!all.is_empty()).then_some(inputs))
+}
+
+/// `name=text` or `name:=JSON`; anything else is a file.
+fn member(text: &str) -> Option<(&str, Result<Box<RawValue>, Fault>)> {
+    let (left, right) = text.split_once('=')?;
+    let (name, json) = left.strip_suffix(':').map_or((left, false), |name| (name, true));
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-'));
+    if !is_name {
+        return None;
+    }
+    let value = if json {
+        let text = Text { name: format!("--inputs {name}"), text: right.to_owned() };
+        read::json::<Box<RawValue>>(&text)
+    } else {
+        to_raw_value(right).map_err(|fault| Fault::usage(fault.to_string()))
+    };
+    Some((name, value))
+}
+
+impl Inputs {
+    fn set(&mut self, name: String, value: Box<RawValue>) {
+        self.0.retain(|(existing, _)| *existing != name);
+        self.0.push((name, value));
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), Fault> {
+        let text = read::text(path, "inputs", limits::REQUEST_LINE_BYTES)?;
+        let Self(members) = read::json(&text)?;
+        members.into_iter().for_each(|(name, value)| self.set(name, value));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn read_all(all: &[&str]) -> Result<String, Fault> {
+        let all: Vec<String> = all.iter().map(|one| (*one).to_owned()).collect();
+        read(&all).map(|inputs| serde_json::to_string(&inputs).unwrap())
+    }
+
+    #[test]
+    fn text_stays_text_and_json_keeps_all_its_digits() {
+        let inputs = read_all(&["customer=123", "big:=12345678901234567890.5", "list:=[1, 2]"]).unwrap();
+        assert_eq!(inputs, r#"{"customer":"123","big":12345678901234567890.5,"list":[1, 2]}"#);
+    }
+
+    #[test]
+    fn later_inputs_win_over_files_and_earlier_ones() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), r#"{"a": 1, "b": 2}"#).unwrap();
+        let path = file.path().to_str().unwrap();
+        assert_eq!(read_all(&[path, "a:=3"]).unwrap(), r#"{"b":2,"a":3}"#);
+    }
+
+    #[test]
+    fn a_file_that_is_no_object_is_refused_with_its_place() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "[1]").unwrap();
+        let fault = read_all(&[file.path().to_str().unwrap()]).unwrap_err();
+        assert!(fault.message.contains(":1:"), "{}", fault.message);
+    }
+
+    #[test]
+    fn wrong_json_in_a_member_is_told_by_its_name() {
+        assert!(read_all(&["a:={"]).unwrap_err().message.contains("--inputs a"));
+    }
+
+    #[test]
+    fn no_inputs_are_no_inputs() {
+        assert_eq!(read_all(&[]).unwrap(), "null");
+    }
+}

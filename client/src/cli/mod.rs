@@ -1,0 +1,79 @@
+//! The `brig` command.
+//!
+//! Owns arguments, files, terminal and exit codes. Never talks to brigd but through the
+//! library, and never prints what a guest chose without making it safe.
+
+mod args;
+mod check;
+mod command_handler;
+mod doctor;
+mod exit;
+mod functions_file;
+mod inputs;
+mod read;
+mod render;
+mod run;
+mod session;
+mod terminal;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::Exit;
+use std::process::ExitCode;
+
+/// Parses the arguments and does what they say.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(fault) => {
+            // Help and version go to stdout and are no fault; a closed pipe is nobody's.
+            fault.print().ok();
+            return if fault.use_stderr() { Exit::Usage.into() } else { Exit::Succeeded.into() };
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(fault) => {
+            terminal::complain(&format!("the event loop can not be started: {fault}"));
+            return Exit::Unreachable.into();
+        }
+    };
+    let exit = runtime.block_on(dispatch(cli));
+    // A read of standard input that is still waiting in a thread must not hold the end.
+    runtime.shutdown_background();
+    exit.into()
+}
+
+async fn dispatch(cli: Cli) -> Exit {
+    let done = match cli.command {
+        Command::Eval(eval) => run::eval(&cli.global, eval).await,
+        Command::Run(program) => run::run(&cli.global, program).await,
+        Command::Check(check) => check::check(&cli.global, check).await,
+        Command::Version(version) => session::version(&cli.global, version).await,
+        Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+    };
+    done.unwrap_or_else(|fault| {
+        terminal::complain(&fault.message);
+        fault.exit
+    })
+}
+
+/// Why a command can not go on: what to say, and how to end.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    exit: Exit,
+    message: String,
+}
+
+impl Fault {
+    /// A mistake in the arguments or in a file that they name.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+}
+
+impl From<brig::Error> for Fault {
+    fn from(error: brig::Error) -> Self {
+        Self { exit: Exit::of_error(&error), message: render::client_error(&error) }
+    }
+}

@@ -1,0 +1,168 @@
+//! One connection to brigd: lines out, lines in.
+//!
+//! Owns the tasks that read and write. Never keeps more of an incoming line than
+//! [`ANSWER_LINE_BYTES`].
+
+mod answering;
+mod table;
+mod ticket;
+mod wire;
+
+use crate::embedded::PrivateServer;
+use crate::error::Error;
+use brig_protocol::client::{EvaluateParams, method};
+use brig_protocol::line::{Line, LineDecoder};
+use brig_protocol::rpc::{self, Id};
+use serde::Serialize;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use table::Table;
+use tokio::net::UnixStream;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
+use wire::{Unsent, Wire};
+
+pub(crate) use table::Offer;
+pub use ticket::Canceller;
+pub(crate) use ticket::Ticket;
+
+/// Longest line taken from brigd, in bytes: a value and two console streams at their
+/// highest limits, every byte of the consoles escaped to six.
+const ANSWER_LINE_BYTES: usize = 256 * 1024 * 1024;
+/// What one read takes at most.
+const READ_BYTES: usize = 64 * 1024;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while one of these was held left it as it was: every change is one step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn read_lines(wire: Arc<Wire>) {
+    let mut decoder = LineDecoder::new(ANSWER_LINE_BYTES);
+    let mut buffer = vec![0; READ_BYTES];
+    let reason = loop {
+        match read_some(&wire, &mut buffer).await {
+            Ok(0) => break Error::ConnectionLost("brigd closed it".to_owned()),
+            Ok(length) => decoder.feed(buffer.get(..length).unwrap_or_default()),
+            Err(fault) => break Error::ConnectionLost(fault.to_string()),
+        }
+        if let Err(fault) = take_lines(&wire, &mut decoder) {
+            break fault;
+        }
+    };
+    wire.lose(&reason);
+}
+
+fn take_lines(wire: &Arc<Wire>, decoder: &mut LineDecoder) -> Result<(), Error> {
+    while let Some(line) = decoder.next_line() {
+        match line {
+            Line::Text(text) if text.is_empty() => {}
+            Line::Text(text) => wire.take_line(&text)?,
+            Line::TooLong => return Err(Error::Protocol(format!("a line has more than {ANSWER_LINE_BYTES} bytes"))),
+        }
+    }
+    Ok(())
+}
+
+async fn read_some(wire: &Wire, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        wire.stream.readable().await?;
+        match wire.stream.try_read(buffer) {
+            Err(fault) if fault.kind() == std::io::ErrorKind::WouldBlock => {}
+            other => return other,
+        }
+    }
+}
+
+async fn write_unsent(wire: Arc<Wire>) {
+    loop {
+        wire.more.notified().await;
+        while !lock(&wire.unsent).is_empty() {
+            if write_some(&wire).await.is_err() {
+                return wire.read_to_the_end();
+            }
+        }
+    }
+}
+
+async fn write_some(wire: &Wire) -> std::io::Result<()> {
+    wire.stream.writable().await?;
+    let mut unsent = lock(&wire.unsent);
+    match wire.stream.try_write(unsent.rest()) {
+        Ok(written) => {
+            unsent.advance(written);
+            Ok(())
+        }
+        Err(fault) if fault.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// A connection with its tasks; the last owner's drop ends all of it.
+pub(crate) struct Connection {
+    wire: Arc<Wire>,
+    tasks: [AbortHandle; 2],
+    server: Mutex<Option<PrivateServer>>,
+}
+
+impl Connection {
+    pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
+        let stream =
+            UnixStream::connect(path).await.map_err(|fault| Error::Connect { path: path.to_owned(), reason: fault.to_string() })?;
+        let wire =
+            Arc::new(Wire { stream, unsent: Mutex::new(Unsent::default()), more: Notify::new(), table: Mutex::new(Table::default()) });
+        let tasks =
+            [tokio::spawn(read_lines(Arc::clone(&wire))).abort_handle(), tokio::spawn(write_unsent(Arc::clone(&wire))).abort_handle()];
+        Ok(Self { wire, tasks, server: Mutex::new(None) })
+    }
+
+    /// Ties the life of a private brigd to this connection.
+    pub(crate) fn own(&self, server: PrivateServer) {
+        *lock(&self.server) = Some(server);
+    }
+
+    pub(crate) fn release_server(&self) -> Option<PrivateServer> {
+        lock(&self.server).take()
+    }
+
+    pub(crate) fn hang_up(&self) {
+        self.wire.lose(&Error::ConnectionLost("this client closed it".to_owned()));
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+
+    /// Sends a request, and gives a ticket for its answer.
+    pub(crate) fn request(self: &Arc<Self>, method: &str, params: &impl Serialize) -> Result<Ticket, Error> {
+        let (ticket, _) = self.ticket(None)?;
+        ticket.send(method, params)
+    }
+
+    /// Sends an evaluation, and gives a ticket for its answer.
+    pub(crate) fn evaluate(self: &Arc<Self>, mut params: EvaluateParams<'_>, offer: Offer) -> Result<Ticket, Error> {
+        let (mut ticket, announced) = self.ticket(Some(offer))?;
+        params.announce = announced;
+        ticket.cancels = true;
+        ticket.send(method::EVALUATE, &params)
+    }
+
+    fn ticket(self: &Arc<Self>, offer: Option<Offer>) -> Result<(Ticket, bool), Error> {
+        let (sender, answer) = oneshot::channel();
+        let (request, announced) = lock(&self.wire.table).add(sender, offer)?;
+        Ok((Ticket { connection: Arc::clone(self), request, answer, sent: false, cancels: false, done: false }, announced))
+    }
+
+    /// Sends a request whose answer nobody needs.
+    pub(crate) fn tell(&self, method: &str, params: &impl Serialize) {
+        let request = {
+            let mut table = lock(&self.wire.table);
+            table.last_id += 1;
+            table.last_id
+        };
+        self.wire.send(&rpc::request(&Id::Number(request), method, params));
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.hang_up();
+    }
+}
