@@ -86,7 +86,7 @@ impl LineDecoder {
     pub fn finish(&mut self) -> Option<Line> {
         let rest = std::mem::take(&mut self.buffer);
         self.searched = 0;
-        (!rest.is_empty()).then(|| if rest.len() > self.limit { Line::TooLong } else { Line::Text(rest) })
+        (!rest.is_empty()).then_some(if rest.len() > self.limit { Line::TooLong } else { Line::Text(rest) })
     }
 
     /// Cuts `end` bytes and the LF behind them off the front.

@@ -281,7 +281,7 @@ mod tests {
             let mut buffer = vec![0; 65536];
             while seen.len() < big.len() + 4 {
                 let read = client.read(&mut buffer).await.unwrap();
-                seen.extend_from_slice(&buffer[..read]);
+                seen.extend_from_slice(buffer.get(..read).unwrap());
             }
         };
         tokio::select! { () = reader => {}, _ = outbox.drive() => {} }

@@ -6,7 +6,10 @@
 
 mod clock;
 mod console;
+mod end;
+mod heard;
 mod id;
+mod parties;
 mod program;
 mod registry;
 mod run;
@@ -14,9 +17,11 @@ mod stop;
 mod verdict;
 mod warnings;
 
+pub(crate) use end::Ended;
+pub(crate) use parties::Parties;
 pub(crate) use program::{Program, Request};
 pub(crate) use registry::Registry;
-pub(crate) use run::{Ended, Parties};
+
 pub(crate) use stop::{Stop, StopCause};
 
 use crate::host::table::FunctionTable;

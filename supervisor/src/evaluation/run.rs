@@ -1,35 +1,33 @@
 //! The state of one evaluation, and what each event does to it.
 //!
-//! Owns the lease, the running host calls and the verdict. Every worker frame passes
-//! the conversation before its content is looked at.
+//! Owns the lease, the running host calls and the verdict.
 
 use super::clock::{Clock, Due};
 use super::console::Console;
+use super::end::HostTime;
+use super::heard::frame_bytes;
 use super::id;
+use super::parties::Parties;
 use super::program::Program;
 use super::registry::Listed;
 use super::stop::{Stop, StopCause};
-use super::verdict::{self, Judged, Verdict};
+use super::verdict::Verdict;
 use super::warnings::Warnings;
 use crate::admission::Ticket;
 use crate::channel::ChannelFault;
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
-use crate::host::call::{Asked, CallOutcome, HostCalls};
-use crate::host::permission::ScopeSet;
+use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
-use crate::listener::Peer;
 use crate::pool::Lease;
 use crate::records::Records;
 use crate::service::Service;
-use brig_protocol::client::{
-    CallRecord, EvaluateResult, EvaluationError, OutputNote, Principal, StartedNote, Stream, Usage, Warning, WarningNote, method,
-};
-use brig_protocol::codes::{EvaluationCode, RequestCode};
+use brig_protocol::client::{CallRecord, EvaluationError, StartedNote, method};
+use brig_protocol::codes::RequestCode;
 use brig_protocol::frame::Body;
 use brig_protocol::limits::Limits;
-use brig_protocol::rpc::{self, ErrorData, Id};
-use brig_protocol::worker::{self, Finished, FromWorker, Kind, Violation, WorkerUsage, read_from_worker};
+use brig_protocol::rpc::{self, ErrorData};
+use brig_protocol::worker::{self, Violation, WorkerUsage};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -41,75 +39,8 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for a worker once the queue has let an evaluation through.
-const LEASE_WAIT: Duration = Duration::from_secs(10);
 /// Most functions named in one sentence.
 const NAMED: usize = 8;
-/// Bytes of a frame besides its payload.
-const ENVELOPE_BYTES: u64 = 1024 * 1024;
-
-/// Who takes part in an evaluation besides its worker.
-#[derive(Clone, Copy)]
-pub(crate) struct Parties<'a> {
-    /// What all connections share.
-    pub(crate) service: &'a Arc<Service>,
-    /// The client's request.
-    pub(crate) request: &'a Id,
-    /// For whom it runs, as the kernel says.
-    pub(crate) peer: Peer,
-    /// By which connection it came.
-    pub(crate) connection: u64,
-    /// The client's callbacks.
-    pub(crate) link: &'a Arc<Link>,
-    /// The way to the client for notes.
-    pub(crate) outbox: &'a Arc<Outbox>,
-    /// How it is ended early.
-    pub(crate) stop: &'a Arc<Stop>,
-}
-
-impl Parties<'_> {
-    /// What the operator lets this principal call: without a policy, whoever may
-    /// evaluate may call what it declares.
-    pub(super) fn scopes(&self) -> ScopeSet {
-        ScopeSet::unconfigured(&self.principal(), self.peer.uid)
-    }
-
-    /// The right to run, when it is this principal's turn.
-    pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
-        tokio::select! {
-            biased;
-            cause = self.stop.requested() => Err(stopped_before(cause)),
-            ticket = self.service.admission.enter(self.peer.uid, self.connection) => ticket,
-        }
-    }
-
-    /// A worker of its own.
-    pub(super) async fn lease(&self) -> Result<Lease, ErrorData> {
-        let leased = tokio::select! {
-            biased;
-            cause = self.stop.requested() => return Err(stopped_before(cause)),
-            leased = tokio::time::timeout(LEASE_WAIT, self.service.pool.lease()) => leased,
-        };
-        let fault = match leased {
-            Ok(Ok(lease)) => return Ok(lease),
-            Ok(Err(fault)) => fault.to_string(),
-            Err(_) => format!("none was ready within {} ms", LEASE_WAIT.as_millis()),
-        };
-        tracing::warn!(%fault, "no worker for an evaluation");
-        let mut data = ErrorData::new(RequestCode::WorkerUnavailable, format!("there is no worker: {fault}; nothing ran"));
-        data.retry_after_ms = Some(1_000);
-        Err(data)
-    }
-
-    const fn principal(&self) -> Principal {
-        Principal { uid: self.peer.uid, gid: self.peer.gid }
-    }
-}
-
-fn stopped_before(cause: StopCause) -> ErrorData {
-    let code = if cause == StopCause::ShuttingDown { RequestCode::ShuttingDown } else { RequestCode::Cancelled };
-    ErrorData::new(code, format!("{} before it began; nothing ran", cause.sentence()))
-}
 
 /// Something that happened to an evaluation.
 pub(super) enum Event {
@@ -123,47 +54,39 @@ pub(super) enum Event {
     Time,
 }
 
-/// An answer, and what is to be let go once the client has it.
-pub(crate) struct Ended {
-    /// The answer.
-    pub(crate) result: EvaluateResult,
-    /// The worker, to be retired.
-    pub(crate) lease: Lease,
-    /// The place in the queue.
-    pub(crate) ticket: Ticket,
-}
-
 /// One evaluation that runs.
 pub(super) struct Run {
-    host: Arc<HostCalls<Link, Records>>,
-    calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
+    pub(super) host: Arc<HostCalls<Link, Records>>,
+    pub(super) calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
     /// Function of each call that runs, by call.
-    open: BTreeMap<u64, u32>,
-    records: Vec<CallRecord>,
-    host_time: HostTime,
-    lease: Lease,
-    ticket: Ticket,
-    stop: Arc<Stop>,
-    outbox: Arc<Outbox>,
-    stream: bool,
-    limits: Limits,
-    frame_bytes: u64,
-    clock: Clock,
-    alarm: Pin<Box<Sleep>>,
-    console: Console,
-    warnings: Warnings,
-    verdict: Option<(Verdict, Instant)>,
-    waiting: Vec<String>,
-    told: Told,
-    service: Arc<Service>,
+    pub(super) open: BTreeMap<u64, u32>,
+    pub(super) records: Vec<CallRecord>,
+    pub(super) host_time: HostTime,
+    pub(super) lease: Lease,
+    pub(super) ticket: Ticket,
+    pub(super) stop: Arc<Stop>,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) stream: bool,
+    pub(super) limits: Limits,
+    pub(super) frame_bytes: u64,
+    pub(super) clock: Clock,
+    pub(super) alarm: Pin<Box<Sleep>>,
+    pub(super) console: Console,
+    pub(super) warnings: Warnings,
+    pub(super) verdict: Option<(Verdict, Instant)>,
+    pub(super) waiting: Vec<String>,
+    pub(super) told: Told,
+    pub(super) service: Arc<Service>,
     _listed: Listed,
 }
 
 /// What the worker said at its end.
 #[derive(Default)]
-struct Told {
-    usage: WorkerUsage,
-    place: Option<Box<EvaluationError>>,
+pub(super) struct Told {
+    /// What it used.
+    pub(super) usage: WorkerUsage,
+    /// Where the program was when it was interrupted.
+    pub(super) place: Option<Box<EvaluationError>>,
 }
 
 impl Run {
@@ -275,7 +198,7 @@ impl Run {
     }
 
     /// Sets the verdict if there is none, and ends.
-    fn decide(&mut self, verdict: Verdict) -> ControlFlow<()> {
+    pub(super) fn decide(&mut self, verdict: Verdict) -> ControlFlow<()> {
         if self.verdict.is_none() {
             self.waiting = self.open_functions();
             self.verdict = Some((verdict, Instant::now()));
@@ -316,184 +239,11 @@ impl Run {
         }
     }
 
-    fn heard(&mut self, body: &Body) -> Result<ControlFlow<()>, Violation> {
-        let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
-        if length > self.frame_bytes {
-            return Err(Violation::Oversized { what: "frame", bytes: body.len(), limit: self.frame_bytes });
-        }
-        let message = read_from_worker(body)?;
-        self.lease.conversation().admit(message.kind())?;
-        match message {
-            FromWorker::HostCall { id, function, input } => {
-                self.lease.conversation().call(id)?;
-                let functions = self.host.table.len();
-                if usize::try_from(function).is_ok_and(|index| index >= functions) {
-                    return Err(Violation::Function { index: function, functions });
-                }
-                let host = Arc::clone(&self.host);
-                let asked = Asked { call: id, function, input: input.to_owned() };
-                self.open.insert(id, function);
-                self.host_time.begun(Instant::now());
-                self.calls.push(Box::pin(async move { host.run(asked).await }));
-            }
-            FromWorker::Output { stream, text, truncated } => self.printed(stream, &text, truncated)?,
-            FromWorker::Warning(warning) => self.warned(warning)?,
-            FromWorker::Finished { id, finished } => {
-                self.lease.conversation().finish(id)?;
-                return self.finished(*finished);
-            }
-            FromWorker::Ready(_) => {
-                return Err(Violation::Phase { phase: self.lease.conversation().phase(), kind: Kind::Ready });
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn printed(&mut self, stream: Stream, text: &str, truncated: bool) -> Result<(), Violation> {
-        let fits = self.console.take(stream, text, truncated)?;
-        if self.stream && !fits.is_empty() {
-            let note = OutputNote { evaluation: self.host.evaluation.clone(), stream, text: fits.to_owned() };
-            self.outbox.send_if_room(rpc::notification(method::EVALUATION_OUTPUT, &note));
-        }
-        Ok(())
-    }
-
-    fn warned(&mut self, warning: Warning) -> Result<(), Violation> {
-        let kept = self.warnings.take(warning)?;
-        if let Some(kept) = kept.filter(|_| self.stream) {
-            let note = WarningNote { evaluation: self.host.evaluation.clone(), warning: kept.clone() };
-            self.outbox.send_if_room(rpc::notification(method::EVALUATION_WARNING, &note));
-        }
-        Ok(())
-    }
-
-    fn finished(&mut self, finished: Finished<'_>) -> Result<ControlFlow<()>, Violation> {
-        self.told.usage = finished.usage;
-        if self.verdict.is_some() {
-            self.told.place = finished.error.map(Box::new);
-            return Ok(ControlFlow::Break(()));
-        }
-        let verdict = match (finished.value, finished.error) {
-            (Some(_), Some(_)) => return Err(Violation::Malformed("both a value and an error".to_owned())),
-            (None, Some(error)) => {
-                self.told.place = matches!(error.code.as_str(), "timed_out" | "cpu_limit").then(|| Box::new(error.clone()));
-                Verdict::of_error(error)?
-            }
-            (value, None) => {
-                let bytes = value.map_or(0, |value| value.get().len());
-                let limit = self.limits.result_bytes;
-                if u64::try_from(bytes).unwrap_or(u64::MAX) > limit {
-                    return Err(Violation::Oversized { what: "value", bytes, limit });
-                }
-                Verdict::Value(value.map(ToOwned::to_owned))
-            }
-        };
-        Ok(self.decide(verdict))
-    }
-
-    /// The answer. The worker is killed unless it finished by itself.
-    pub(super) async fn end(mut self) -> Ended {
-        let (verdict, at) = self.verdict.take().unwrap_or((Verdict::Died, Instant::now()));
-        self.end_calls().await;
-        let mut cpu = self.lease.cpu_time();
-        if verdict.kills() {
-            self.lease.kill();
-        }
-        let report = if matches!(verdict, Verdict::Died) { Some(self.lease.ended().await) } else { None };
-        if let Some(report) = &report {
-            cpu = Some(report.cpu);
-        }
-        self.log(&verdict);
-        let Judged { outcome, value, mut error } = verdict.judged(&self.limits, &self.waiting, report.as_ref());
-        if let (Some(error), Some(place)) = (&mut error, self.told.place.take()) {
-            verdict::add_place(error, *place);
-        }
-        self.service.metrics.ended(outcome);
-        let usage = Usage {
-            wall_ms: ms(self.clock.wall_since(at)),
-            cpu_ms: cpu.map_or(self.told.usage.cpu_ms.clamp(0.0, 1e12), |cpu| ms(self.clock.cpu_since(cpu))),
-            host_ms: ms(self.host_time.total),
-            approval_ms: 0.0,
-            peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
-            host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
-        };
-        self.records.sort_unstable_by_key(|record| record.call);
-        let printed = self.console.printed();
-        let result = EvaluateResult {
-            evaluation: self.host.evaluation.clone(),
-            outcome,
-            value,
-            error,
-            stdout: printed.stdout,
-            stderr: printed.stderr,
-            stdout_truncated: printed.stdout_truncated,
-            stderr_truncated: printed.stderr_truncated,
-            warnings: self.warnings.finish(),
-            calls: self.records,
-            usage,
-            sandbox: (*self.lease.sandbox()).clone(),
-        };
-        Ended { result, lease: self.lease, ticket: self.ticket }
-    }
-
-    /// Ends what still runs; each call says what is known of its effect.
-    async fn end_calls(&mut self) {
-        self.host.cancelled.cancel();
-        while let Some(outcome) = self.calls.next().await {
-            self.host_time.ended(Instant::now());
-            self.records.push(outcome.record);
-        }
-        self.host.client.forget(&self.host.evaluation);
-    }
-
     /// Names of the functions whose calls are open, at most a few.
     fn open_functions(&self) -> Vec<String> {
         let open = self.open.values().filter_map(|index| self.host.table.get(*index));
         open.take(NAMED).map(|function| function.full_name.clone()).collect()
     }
-
-    fn log(&self, verdict: &Verdict) {
-        let evaluation = self.host.evaluation.as_str();
-        match verdict {
-            Verdict::Breach(violation) => {
-                self.service.metrics.breaches.count();
-                let violation = brig_protocol::escape::escaped(&violation.to_string(), 300);
-                tracing::warn!(evaluation, %violation, "a worker broke its protocol and was killed");
-            }
-            Verdict::Died => tracing::warn!(evaluation, "a worker died"),
-            _ => tracing::debug!(evaluation, "an evaluation is over"),
-        }
-    }
-}
-
-/// Time during which at least one host call was running.
-#[derive(Debug, Default)]
-struct HostTime {
-    open: usize,
-    since: Option<Instant>,
-    total: Duration,
-}
-
-impl HostTime {
-    fn begun(&mut self, now: Instant) {
-        self.open += 1;
-        self.since.get_or_insert(now);
-    }
-
-    fn ended(&mut self, now: Instant) {
-        self.open = self.open.saturating_sub(1);
-        if self.open == 0
-            && let Some(since) = self.since.take()
-        {
-            self.total += now.saturating_duration_since(since);
-        }
-    }
-}
-
-/// No honest frame is longer: the largest payload, escaped where it is text.
-fn frame_bytes(limits: &Limits) -> u64 {
-    let payload = limits.input_bytes.max(limits.result_bytes).max(limits.console_bytes.saturating_mul(6));
-    payload.saturating_add(ENVELOPE_BYTES)
 }
 
 fn verdict_of_fault(fault: ChannelFault) -> Verdict {
@@ -504,14 +254,3 @@ fn verdict_of_fault(fault: ChannelFault) -> Verdict {
     }
 }
 
-/// A worker that its heap limit ended had no time to say how much it held.
-fn peak(error: &Option<EvaluationError>, told: &WorkerUsage, limits: &Limits) -> u64 {
-    let at_limit = error.as_ref().is_some_and(|error| error.code == EvaluationCode::MemoryLimit);
-    if at_limit { limits.heap_bytes } else { told.peak_memory_bytes.min(limits.heap_bytes) }
-}
-
-/// Milliseconds with three decimals: the clock says no more.
-fn ms(duration: Duration) -> f64 {
-    let micros = u32::try_from(duration.as_micros()).map_or(f64::MAX, f64::from);
-    if micros == f64::MAX { duration.as_secs_f64() * 1000.0 } else { micros / 1000.0 }
-}

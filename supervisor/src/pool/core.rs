@@ -145,8 +145,18 @@ impl Core {
         unclaimed
     }
 
-    /// A lease at once, or a place in the queue, or a refusal.
+    /// A lease at once, or a place in the queue, or a refusal. A ready worker that has died
+    /// unused, its exit not reported yet, is nobody's lease.
     pub(super) fn want(self: &Arc<Self>, kept: bool) -> Wanted {
+        loop {
+            match self.want_once(kept) {
+                Wanted::Now(lease) if lease.is_dead() => drop(lease),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn want_once(self: &Arc<Self>, kept: bool) -> Wanted {
         let mut held = self.hold();
         held.last_request += 1;
         let request = RequestId(held.last_request);
@@ -304,5 +314,15 @@ impl Held {
         if let Some(hand) = self.hand_mut(id) {
             hand.spent = (cpu, max_rss_bytes);
         }
+    }
+}
+
+#[cfg(test)]
+impl Core {
+    /// Handles of the workers that nobody has leased.
+    pub(super) fn ready_for_test(&self) -> Vec<std::os::fd::OwnedFd> {
+        let held = self.hold();
+        let unused = held.workers.iter().flatten().filter(|hand| hand.voice.is_some());
+        unused.filter_map(|hand| hand.cell.pidfd.try_clone().ok()).collect()
     }
 }

@@ -109,6 +109,11 @@ impl Lease {
         (!spawn::has_ended(self.cell.pidfd.as_fd())).then(|| Duration::from(used))
     }
 
+    /// Whether the worker's process has ended.
+    pub(super) fn is_dead(&self) -> bool {
+        spawn::has_ended(self.cell.pidfd.as_fd())
+    }
+
     /// Ends the worker now. [`Lease::ended`] tells when it has.
     pub(crate) fn kill(&self) {
         spawn::kill(self.cell.pidfd.as_fd());

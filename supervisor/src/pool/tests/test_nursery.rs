@@ -1,5 +1,6 @@
 //! A nursery played by a thread over the control link. Its workers are real processes
-//! that sleep, so that there is something to kill; what they say, the thread says.
+//! that wait for the end of the test, so that there is something to kill; what they say,
+//! the thread says.
 
 use brig_protocol::control::{Configure, Exited, FRAME_MAX, Kind, Layer, Layers, Ready, Report, Request, Spawn, Spawned, WaitStatus};
 use brig_protocol::frame::build;
@@ -51,7 +52,8 @@ pub(super) struct Script {
     /// All spawns that were asked.
     pub(super) asked: Vec<Spawn>,
     pub(super) configured: Vec<Configure>,
-    pub(super) strays: Vec<OwnedFd>,
+    /// Whether each worker that nobody had asked for was killed.
+    pub(super) strays: Vec<bool>,
     /// What workers answer to what they hear; without it they say it again.
     pub(super) speak: Option<Speak>,
 }
@@ -219,7 +221,7 @@ impl Stage {
     }
 
     fn actor(spawn: Spawn) -> (Actor, OwnedFd) {
-        let child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
         let (socket, theirs) = UnixStream::pair().unwrap();
@@ -283,8 +285,10 @@ impl Stage {
         let (mut actor, theirs) = Self::actor(late);
         let report = Report::Spawned(Spawned { slot: late.slot, generation: late.generation, pid: 3 });
         self.say(&report, &[actor.pidfd.as_fd(), theirs.as_fd()]);
-        let watched = actor.pidfd.try_clone().unwrap();
-        self.play.script(|script| script.strays.push(watched));
+        let mut entry = [PollFd::new(&actor.pidfd, PollFlags::IN)];
+        let died = poll(&mut entry, Some(&Timespec { tv_sec: 5, tv_nsec: 0 })).unwrap() > 0;
+        self.play.script(|script| script.strays.push(died));
+        actor.child.kill().unwrap();
         actor.child.wait().unwrap();
         for slot in [late.slot, u16::MAX] {
             let status = WaitStatus::Signal(11);

@@ -1,0 +1,131 @@
+//! The end of an evaluation: one verdict, one answer.
+//!
+//! Owns what is done with the worker, the calls that are still open, and the figures.
+
+use super::run::Run;
+use super::verdict::{self, Judged, Verdict};
+use crate::admission::Ticket;
+use crate::pool::Lease;
+use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
+use brig_protocol::codes::EvaluationCode;
+use brig_protocol::limits::Limits;
+use brig_protocol::worker::WorkerUsage;
+use futures_util::StreamExt;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// An answer, and what is to be let go once the client has it.
+pub(crate) struct Ended {
+    /// The answer.
+    pub(crate) result: EvaluateResult,
+    /// The worker, to be retired.
+    pub(crate) lease: Lease,
+    /// The place in the queue.
+    pub(crate) ticket: Ticket,
+}
+
+impl Run {
+    /// The answer. The worker is killed unless it finished by itself.
+    pub(super) async fn end(mut self) -> Ended {
+        let (verdict, at) = self.verdict.take().unwrap_or((Verdict::Died, Instant::now()));
+        self.end_calls().await;
+        let mut cpu = self.lease.cpu_time();
+        if verdict.kills() {
+            self.lease.kill();
+        }
+        let report = if matches!(verdict, Verdict::Died) { Some(self.lease.ended().await) } else { None };
+        if let Some(report) = &report {
+            cpu = Some(report.cpu);
+        }
+        self.log(&verdict);
+        let Judged { outcome, value, mut error } = verdict.judged(&self.limits, &self.waiting, report.as_ref());
+        if let (Some(error), Some(place)) = (&mut error, self.told.place.take()) {
+            verdict::add_place(error, *place);
+        }
+        self.service.metrics.ended(outcome);
+        let usage = Usage {
+            wall_ms: ms(self.clock.wall_since(at)),
+            cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
+            host_ms: ms(self.host_time.total),
+            approval_ms: 0.0,
+            peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
+            host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
+        };
+        self.records.sort_unstable_by_key(|record| record.call);
+        let printed = self.console.printed();
+        let result = EvaluateResult {
+            evaluation: self.host.evaluation.clone(),
+            outcome,
+            value,
+            error,
+            stdout: printed.stdout,
+            stderr: printed.stderr,
+            stdout_truncated: printed.stdout_truncated,
+            stderr_truncated: printed.stderr_truncated,
+            warnings: self.warnings.finish(),
+            calls: self.records,
+            usage,
+            sandbox: (*self.lease.sandbox()).clone(),
+        };
+        Ended { result, lease: self.lease, ticket: self.ticket }
+    }
+
+    /// Ends what still runs; each call says what is known of its effect.
+    async fn end_calls(&mut self) {
+        self.host.cancelled.cancel();
+        while let Some(outcome) = self.calls.next().await {
+            self.host_time.ended(Instant::now());
+            self.records.push(outcome.record);
+        }
+        self.host.client.forget(&self.host.evaluation);
+    }
+
+    fn log(&self, verdict: &Verdict) {
+        let evaluation = self.host.evaluation.as_str();
+        match verdict {
+            Verdict::Breach(violation) => {
+                self.service.metrics.breaches.count();
+                let violation = brig_protocol::escape::escaped(&violation.to_string(), 300);
+                tracing::warn!(evaluation, worker = ?self.lease.worker(), %violation, "a worker broke its protocol and was killed");
+            }
+            Verdict::Died => tracing::warn!(evaluation, worker = ?self.lease.worker(), "a worker died"),
+            _ => tracing::debug!(evaluation, "an evaluation is over"),
+        }
+    }
+}
+
+/// Time during which at least one host call was running.
+#[derive(Debug, Default)]
+pub(super) struct HostTime {
+    open: usize,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl HostTime {
+    pub(super) fn begun(&mut self, now: Instant) {
+        self.open += 1;
+        self.since.get_or_insert(now);
+    }
+
+    pub(super) fn ended(&mut self, now: Instant) {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0
+            && let Some(since) = self.since.take()
+        {
+            self.total += now.saturating_duration_since(since);
+        }
+    }
+}
+
+/// A worker that its heap limit ended had no time to say how much it held.
+fn peak(error: &Option<EvaluationError>, told: &WorkerUsage, limits: &Limits) -> u64 {
+    let at_limit = error.as_ref().is_some_and(|error| error.code == EvaluationCode::MemoryLimit);
+    if at_limit { limits.heap_bytes } else { told.peak_memory_bytes }
+}
+
+/// Milliseconds with three decimals: the clock says no more.
+pub(super) fn ms(duration: Duration) -> f64 {
+    let micros = u32::try_from(duration.as_micros()).map_or(f64::MAX, f64::from);
+    if micros == f64::MAX { duration.as_secs_f64() * 1000.0 } else { micros / 1000.0 }
+}

@@ -1,0 +1,83 @@
+//! Who takes part in an evaluation besides its worker.
+//!
+//! Owns asking for the right to run and for a worker, each with a deadline and an end
+//! when the client wants none any more.
+
+use super::stop::{Stop, StopCause};
+use crate::admission::Ticket;
+use crate::connection::link::Link;
+use crate::connection::outbox::Outbox;
+use crate::host::permission::ScopeSet;
+use crate::listener::Peer;
+use crate::pool::Lease;
+use crate::service::Service;
+use brig_protocol::client::Principal;
+use brig_protocol::codes::RequestCode;
+use brig_protocol::rpc::{ErrorData, Id};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest wait for a worker once the queue has let an evaluation through.
+const LEASE_WAIT: Duration = Duration::from_secs(10);
+/// Who takes part in an evaluation besides its worker.
+#[derive(Clone, Copy)]
+pub(crate) struct Parties<'a> {
+    /// What all connections share.
+    pub(crate) service: &'a Arc<Service>,
+    /// The client's request.
+    pub(crate) request: &'a Id,
+    /// For whom it runs, as the kernel says.
+    pub(crate) peer: Peer,
+    /// By which connection it came.
+    pub(crate) connection: u64,
+    /// The client's callbacks.
+    pub(crate) link: &'a Arc<Link>,
+    /// The way to the client for notes.
+    pub(crate) outbox: &'a Arc<Outbox>,
+    /// How it is ended early.
+    pub(crate) stop: &'a Arc<Stop>,
+}
+
+impl Parties<'_> {
+    /// What the operator lets this principal call: without a policy, whoever may
+    /// evaluate may call what it declares.
+    pub(super) fn scopes(&self) -> ScopeSet {
+        ScopeSet::unconfigured(&self.principal(), self.peer.uid)
+    }
+
+    /// The right to run, when it is this principal's turn.
+    pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
+        tokio::select! {
+            biased;
+            cause = self.stop.requested() => Err(stopped_before(cause)),
+            ticket = self.service.admission.enter(self.peer.uid, self.connection) => ticket,
+        }
+    }
+
+    /// A worker of its own.
+    pub(super) async fn lease(&self) -> Result<Lease, ErrorData> {
+        let leased = tokio::select! {
+            biased;
+            cause = self.stop.requested() => return Err(stopped_before(cause)),
+            leased = tokio::time::timeout(LEASE_WAIT, self.service.pool.lease()) => leased,
+        };
+        let fault = match leased {
+            Ok(Ok(lease)) => return Ok(lease),
+            Ok(Err(fault)) => fault.to_string(),
+            Err(_) => format!("none was ready within {} ms", LEASE_WAIT.as_millis()),
+        };
+        tracing::warn!(%fault, "no worker for an evaluation");
+        let mut data = ErrorData::new(RequestCode::WorkerUnavailable, format!("there is no worker: {fault}; nothing ran"));
+        data.retry_after_ms = Some(1_000);
+        Err(data)
+    }
+
+    pub(super) const fn principal(&self) -> Principal {
+        Principal { uid: self.peer.uid, gid: self.peer.gid }
+    }
+}
+
+fn stopped_before(cause: StopCause) -> ErrorData {
+    let code = if cause == StopCause::ShuttingDown { RequestCode::ShuttingDown } else { RequestCode::Cancelled };
+    ErrorData::new(code, format!("{} before it began; nothing ran", cause.sentence()))
+}
