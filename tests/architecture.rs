@@ -129,7 +129,8 @@ fn decisions_are_pure() {
 }
 
 /// The only files with `unsafe`: each must say why at its head.
-const UNSAFE_FILES: &[&str] = &["worker/src/engine/alloc.rs", "worker/src/engine/raw.rs", "worker/src/lockdown/raw.rs", "worker/src/nursery/fork.rs"];
+const UNSAFE_FILES: &[&str] =
+    &["worker/src/engine/alloc.rs", "worker/src/engine/raw.rs", "worker/src/lockdown/raw.rs", "worker/src/nursery/fork.rs"];
 
 #[test]
 fn unsafe_code_is_only_where_it_is_named_and_every_block_says_why() {

@@ -243,11 +243,7 @@ impl Admission {
                 Asked::Full { own } => own,
             }
         };
-        Err(self.overloaded(if full {
-            "as many evaluations of this user wait as may"
-        } else {
-            "as many evaluations wait as may"
-        }))
+        Err(self.overloaded(if full { "as many evaluations of this user wait as may" } else { "as many evaluations wait as may" }))
     }
 
     /// How many run and how many wait.

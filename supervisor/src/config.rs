@@ -125,15 +125,7 @@ pub(crate) struct Workers {
 
 impl Default for Workers {
     fn default() -> Self {
-        Self {
-            path: None,
-            origin: Origin::Fork,
-            ready: 8,
-            most: 128,
-            uid_range: None,
-            generation_workers: 10_000,
-            generation_seconds: 600,
-        }
+        Self { path: None, origin: Origin::Fork, ready: 8, most: 128, uid_range: None, generation_workers: 10_000, generation_seconds: 600 }
     }
 }
 

@@ -35,8 +35,5 @@ pub(crate) fn inherited_sockets() -> io::Result<Vec<OwnedFd>> {
     // A number is not a descriptor that safe code may own; asking the kernel for a
     // copy of one's own descriptor gives one that is.
     let this = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())?;
-    numbers
-        .into_iter()
-        .map(|number| Ok(rustix::process::pidfd_getfd(&this, number, rustix::process::PidfdGetfdFlags::empty())?))
-        .collect()
+    numbers.into_iter().map(|number| Ok(rustix::process::pidfd_getfd(&this, number, rustix::process::PidfdGetfdFlags::empty())?)).collect()
 }

@@ -56,7 +56,8 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
-    let records = Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
+    let records =
+        Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
     let service = Service::new(config, Arc::clone(&pool), records)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&format!("level {}", sandbox.level));
@@ -177,7 +178,8 @@ struct Stop {
 impl Signals {
     fn new(until_stdin_closes: bool) -> Result<Self, Fault> {
         let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
-        let held = until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
+        let held =
+            until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
         let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };
         Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
     }

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn arguments_win_over_the_file() {
-        let arguments = Arguments::try_parse_from(["brigd", "--socket", "/s", "--ready", "3", "--namespaces", "false", "--origin", "exec"]).unwrap();
+        let arguments =
+            Arguments::try_parse_from(["brigd", "--socket", "/s", "--ready", "3", "--namespaces", "false", "--origin", "exec"]).unwrap();
         let mut config = Config::default();
         arguments.override_settings(&mut config);
         assert_eq!(config.server.socket.as_deref(), Some(Path::new("/s")));

@@ -49,7 +49,11 @@ fn a_control_frame_is_refused_or_is_exactly_what_encoding_makes() {
             if let Report::Ready(ready) = report {
                 let level = ready.layers.level();
                 assert!(ready.layers.missing_for(Level::Minimal).is_some() == level.is_err());
-                assert!(Level::ALL.iter().all(|wanted| ready.layers.missing_for(*wanted).is_none() == level.is_ok_and(|level| level >= *wanted)));
+                assert!(
+                    Level::ALL
+                        .iter()
+                        .all(|wanted| ready.layers.missing_for(*wanted).is_none() == level.is_ok_and(|level| level >= *wanted))
+                );
             }
         }
         assert!((request.is_err() && report.is_err()) || packet.len() <= FRAME_MAX);

@@ -8,14 +8,42 @@ use crate::drive::{behaviour, fuzz};
 use crate::same::assert_same;
 use brig_protocol::client::Warning;
 use brig_protocol::frame::{self, FrameDecoder, PREFIX_BYTES};
-use brig_protocol::worker::{self, Conversation, FromSupervisor, FromWorker, Kind, Phase, Violation, read_from_supervisor, read_from_worker};
+use brig_protocol::worker::{
+    self, Conversation, FromSupervisor, FromWorker, Kind, Phase, Violation, read_from_supervisor, read_from_worker,
+};
 use std::collections::BTreeSet;
 
 const WORDS: &[&str] = &[
-    "\"jsonrpc\":\"2.0\"", "\"id\":1", "\"id\":2", "\"id\":3", "\"method\":\"host.call\"", "\"method\":\"output\"", "\"method\":\"ready\"",
-    "\"params\":{\"function\":0,\"input\":{}}", "\"params\":null", "\"result\":null", "\"result\":{\"usage\":{\"cpuMs\":0,\"peakMemoryBytes\":0}}",
-    "\"input\":null", "\"value\":null", "\"error\":null", "\"text\":\"x\"", "\"truncated\":true", "\"layers\":[]", "\"stream\":\"stderr\"", "null",
-    "[]", "{}", ",", "{", "}", "\n", "\n>begin 3 2\n", "\n>answer 1\n", "\n>answer 2\n", "\n>begin 0 1\n", "\n>begin 9 9\n",
+    "\"jsonrpc\":\"2.0\"",
+    "\"id\":1",
+    "\"id\":2",
+    "\"id\":3",
+    "\"method\":\"host.call\"",
+    "\"method\":\"output\"",
+    "\"method\":\"ready\"",
+    "\"params\":{\"function\":0,\"input\":{}}",
+    "\"params\":null",
+    "\"result\":null",
+    "\"result\":{\"usage\":{\"cpuMs\":0,\"peakMemoryBytes\":0}}",
+    "\"input\":null",
+    "\"value\":null",
+    "\"error\":null",
+    "\"text\":\"x\"",
+    "\"truncated\":true",
+    "\"layers\":[]",
+    "\"stream\":\"stderr\"",
+    "null",
+    "[]",
+    "{}",
+    ",",
+    "{",
+    "}",
+    "\n",
+    "\n>begin 3 2\n",
+    "\n>answer 1\n",
+    "\n>answer 2\n",
+    "\n>begin 0 1\n",
+    "\n>begin 9 9\n",
     "\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":1}}\n",
     "\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":1}}\n",
     "\n{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":1}}\n",

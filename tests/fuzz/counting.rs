@@ -99,9 +99,14 @@ fn naive_depth(text: &str) -> u32 {
 fn what_is_counted_is_what_a_tree_of_it_would_hold() {
     let mut seeds = crate::seeds::lines();
     seeds.extend(
-        [r#"{"":[[],{},{"a":{}},[""],"\ud83d\ude00"],"":"\ud800","é":1e5}"#, r#"[[[[{"a":[null,true,-1.5e-7,"x\\\"[y"]}]]]]"#, "\"\\uDC00\"", "7"]
-            .iter()
-            .map(|text| text.as_bytes().to_vec()),
+        [
+            r#"{"":[[],{},{"a":{}},[""],"\ud83d\ude00"],"":"\ud800","é":1e5}"#,
+            r#"[[[[{"a":[null,true,-1.5e-7,"x\\\"[y"]}]]]]"#,
+            "\"\\uDC00\"",
+            "7",
+        ]
+        .iter()
+        .map(|text| text.as_bytes().to_vec()),
     );
     let words = ["null", "true", "[]", "{}", "\"\"", "[[]]", "{\"a\":1}", ",", ":", "[", "]", "{", "}", "\"", "\\ud800\\udc00"];
     fuzz(&crate::target("json-count", &words, 80), seeds, |input| {

@@ -38,7 +38,11 @@ fn naive_lines(stream: &[u8], limit: usize) -> Vec<Line> {
 
 #[test]
 fn lines_are_cut_as_a_naive_reader_cuts_the_whole_stream() {
-    let seeds = [&b"\x05\x02\x00\x07one\ntwo\r\nthree is too long\n\nrest"[..], b"\x00\x00\x01\x00\n\n\r\n\r\rx\n", b"\x03\x01\x05\x02abc\r\nabc\nabcd\n"];
+    let seeds = [
+        &b"\x05\x02\x00\x07one\ntwo\r\nthree is too long\n\nrest"[..],
+        b"\x00\x00\x01\x00\n\n\r\n\r\rx\n",
+        b"\x03\x01\x05\x02abc\r\nabc\nabcd\n",
+    ];
     fuzz(&crate::target("line", &["\n", "\r\n", "\r", "x"], 30), seeds.iter().map(|seed| seed.to_vec()).collect(), |input| {
         let (head, stream) = input.split_at(input.len().min(4));
         let limit = head.first().map_or(0, |byte| usize::from(byte % 16));
@@ -80,9 +84,11 @@ fn naive_frames(stream: &[u8], limit: usize) -> (Vec<Vec<u8>>, Option<FrameFault
 #[test]
 fn frames_are_cut_as_a_naive_reader_cuts_the_whole_stream() {
     let mut seeds = vec![b"\x10\x02\x00\x07\x02\0\0\0{}\x01\0\0\0x\xff\xff\xff\xff".to_vec(), b"\x00\x00\x00\x00\0\0\0\0".to_vec()];
-    seeds.extend(crate::seeds::from_worker().iter().map(|body| {
-        [b"\x3f\x03\x40\x01".as_slice(), &frame::build(|out| out.extend_from_slice(body)).unwrap().repeat(3)].concat()
-    }));
+    seeds.extend(
+        crate::seeds::from_worker()
+            .iter()
+            .map(|body| [b"\x3f\x03\x40\x01".as_slice(), &frame::build(|out| out.extend_from_slice(body)).unwrap().repeat(3)].concat()),
+    );
     fuzz(&crate::target("frame", &[], 0), seeds, |input| {
         let (head, stream) = input.split_at(input.len().min(4));
         let limit = head.first().map_or(1, |byte| usize::from(*byte) * 8 + 1);

@@ -68,8 +68,22 @@ fn check_names(collection: &str, function: &str) {
 #[test]
 fn a_pattern_is_refused_with_one_that_can_match_or_matches_as_a_naive_matcher_says() {
     let seeds = [
-        "orders.* orders list", "** a b.c", "order-store:list-* orderStore listAll", "*.list* a list", "a.**.c a b.d.c", "a*b*.x aabb x",
-        "* a b", "orders", "orders..list", "orderStore:listOrders", "$a._b $a _b", "a-b.c a-b c", "a:b:c", "**:x y x", "a.b- a b", "1a.b a b",
+        "orders.* orders list",
+        "** a b.c",
+        "order-store:list-* orderStore listAll",
+        "*.list* a list",
+        "a.**.c a b.d.c",
+        "a*b*.x aabb x",
+        "* a b",
+        "orders",
+        "orders..list",
+        "orderStore:listOrders",
+        "$a._b $a _b",
+        "a-b.c a-b c",
+        "a:b:c",
+        "**:x y x",
+        "a.b- a b",
+        "1a.b a b",
     ];
     let words = ["*", "**", ".", ":", "-", "_", "$", "a", "A", "1", " ", "orders", "getHTTPCode", "a.b", "о"];
     fuzz(&crate::target("names", &words, 70), seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect(), |input| {
@@ -90,7 +104,8 @@ fn a_pattern_is_refused_with_one_that_can_match_or_matches_as_a_naive_matcher_sa
         assert_ne!(can_match(text), Some(false), "{text:?} was accepted and can never match");
         let mut told = format!("{} {}", text.contains(':'), text.matches('*').count().min(9));
         if check_collection(collection).is_ok() && check_function(function).is_ok() && text.matches('*').count() <= 6 {
-            let name = if text.contains(':') { format!("{}:{}", kebab(collection), kebab(function)) } else { format!("{collection}.{function}") };
+            let name =
+                if text.contains(':') { format!("{}:{}", kebab(collection), kebab(function)) } else { format!("{collection}.{function}") };
             let expected = naive(text.as_bytes(), name.as_bytes());
             assert_eq!(pattern.matches(collection, function), expected, "{text:?} on {name:?}");
             told.push_str(if expected { " matches" } else { " does not" });

@@ -15,7 +15,8 @@ fn is_unsafe(character: char) -> bool {
 
 #[test]
 fn escaped_text_is_safe_and_within_its_limit() {
-    let seeds = ["plain text", "a\nb\u{1b}[31m\u{202e}c\u{2028}\u{feff}", "žluťoučký 漢字 🦀\u{9f}\u{85}", "\u{2066}\u{61c}\u{200f}\r\0\u{7f}"];
+    let seeds =
+        ["plain text", "a\nb\u{1b}[31m\u{202e}c\u{2028}\u{feff}", "žluťoučký 漢字 🦀\u{9f}\u{85}", "\u{2066}\u{61c}\u{200f}\r\0\u{7f}"];
     let words = ["\u{202e}", "\u{2028}", "\u{0}", "\n", "é", "🦀", "x", "\u{2069}", "\\u{202e}"];
     fuzz(&crate::target("escape", &words, 70), seeds.iter().map(|seed| [b"\x09", seed.as_bytes()].concat()).collect(), |input| {
         let limit = input.first().map_or(0, |byte| usize::from(*byte));

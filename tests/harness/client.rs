@@ -158,7 +158,11 @@ impl Client {
         let id = message.get("id").expect("a host call has an id").to_string();
         let params = message.get("params").expect("a host call has params");
         let function = params.get("function").and_then(Value::as_str).expect("a host call names its function");
-        let (delay, body) = match handlers.handle(function, params.get("input").unwrap_or(&Value::Null)) {
+        let reply = match params.get("rawInput").and_then(Value::as_str) {
+            Some(raw) => handlers.handle_raw(function, raw),
+            None => handlers.handle(function, params.get("input").unwrap_or(&Value::Null)),
+        };
+        let (delay, body) = match reply {
             Reply::Never => return,
             Reply::After(delay, body) => (delay, body),
         };
@@ -176,4 +180,25 @@ impl Client {
             self.stream.write_all(&line).ok();
         }
     }
+}
+
+/// A host call whose input is nested deeper than this side's JSON tree goes: the input
+/// stays text, as `rawInput`.
+fn shallow(text: &str, fault: &serde_json::Error) -> Value {
+    #[derive(serde::Deserialize)]
+    struct Call<'a> {
+        id: Value,
+        method: String,
+        #[serde(borrow)]
+        params: Params<'a>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Params<'a> {
+        function: String,
+        #[serde(borrow)]
+        input: &'a serde_json::value::RawValue,
+    }
+    let start: String = text.chars().take(500).collect();
+    let call: Call<'_> = serde_json::from_str(text).unwrap_or_else(|_| panic!("brigd wrote no JSON: {fault}: {start}"));
+    json!({"id": call.id, "method": call.method, "params": {"function": call.params.function, "rawInput": call.params.input.get()}})
 }

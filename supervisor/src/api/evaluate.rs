@@ -142,7 +142,9 @@ fn is_traceparent(text: &str) -> bool {
 fn narrowed(ceilings: &Limits, mut asked: RequestedLimits, timeout_ms: Option<u64>) -> Result<(Limits, Vec<Warning>), ErrorData> {
     match (asked.timeout_ms, timeout_ms) {
         (Some(one), Some(other)) if one != other => {
-            return Err(invalid(format!("params.timeoutMs is {other} and params.limits.timeoutMs is {one}; they are the same limit, give one")));
+            return Err(invalid(format!(
+                "params.timeoutMs is {other} and params.limits.timeoutMs is {one}; they are the same limit, give one"
+            )));
         }
         (None, Some(timeout)) => asked.timeout_ms = Some(timeout),
         _ => {}

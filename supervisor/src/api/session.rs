@@ -6,7 +6,9 @@
 use super::{AtOnce, params};
 use crate::listener::Peer;
 use crate::service::Service;
-use brig_protocol::client::{FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmDisposeParams};
+use brig_protocol::client::{
+    FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmDisposeParams,
+};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
 use brig_protocol::rpc::{self, ErrorData, Id};
@@ -72,7 +74,8 @@ fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
 
 fn no_such_function(name: &str) -> ErrorData {
     let name = escaped(name, 200);
-    let mut data = ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {name:?}; nothing ran"));
+    let mut data =
+        ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {name:?}; nothing ran"));
     data.hint = Some("no functions are configured; declare functions in params.hostFunctions of evaluate".to_owned());
     data
 }

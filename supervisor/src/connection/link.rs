@@ -49,11 +49,12 @@ impl Link {
         let Some(waker) = number_of(id).and_then(|number| self.lock().open.remove(&number)).and_then(|open| open.waker) else {
             return false;
         };
-        waker.send(match outcome {
-            Ok(output) => CallAnswer::Output(output.to_owned()),
-            Err(error) => CallAnswer::Failed { message: error.message.into_owned(), data: error.data.map(ToOwned::to_owned) },
-        })
-        .is_ok()
+        waker
+            .send(match outcome {
+                Ok(output) => CallAnswer::Output(output.to_owned()),
+                Err(error) => CallAnswer::Failed { message: error.message.into_owned(), data: error.data.map(ToOwned::to_owned) },
+            })
+            .is_ok()
     }
 
     /// The client is gone: whoever awaits an answer hears so.
@@ -192,7 +193,9 @@ mod tests {
         let input = raw("{}");
         let mut call = Box::pin(link.host_call(delivery(&input)));
         assert!((&mut call).now_or_never().is_none());
-        for id in [Id::Number(1), Id::Text("1".to_owned()), Id::Text("c01".to_owned()), Id::Text("c+1".to_owned()), Id::Text("c2".to_owned())] {
+        for id in
+            [Id::Number(1), Id::Text("1".to_owned()), Id::Text("c01".to_owned()), Id::Text("c+1".to_owned()), Id::Text("c2".to_owned())]
+        {
             assert!(!link.answered(&id, Ok(&input)), "{id:?}");
         }
         drop(call);

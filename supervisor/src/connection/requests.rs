@@ -11,7 +11,7 @@ use crate::api::{self, Method};
 use crate::evaluation::{self, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
 use crate::service::Service;
-use brig_protocol::client::{CancelParams, CheckResult, Outcome, EvaluateResult, method};
+use brig_protocol::client::{CancelParams, CheckResult, EvaluateResult, Outcome, method};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::REQUEST_LINE_BYTES;
 use brig_protocol::line::Line;
@@ -118,7 +118,8 @@ impl Requests {
         }
         let most = self.service.config.clients.requests_in_flight;
         if self.in_flight.len() >= most {
-            let mut data = ErrorData::new(RequestCode::TooManyInFlight, format!("this connection has {most} requests in flight; nothing ran"));
+            let mut data =
+                ErrorData::new(RequestCode::TooManyInFlight, format!("this connection has {most} requests in flight; nothing ran"));
             data.setting = Some("clients.requests_in_flight".to_owned());
             data.retry_after_ms = Some(50);
             return Err(data);

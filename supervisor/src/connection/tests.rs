@@ -28,9 +28,7 @@ fn obedient(heard: &str) -> Spoken {
     let said = |name: &str| heard.contains(&format!("\"source\":\"{name}\""));
     Spoken::Bytes(match () {
         () if said("three") => finished("3"),
-        () if said("prints") => {
-            [worker::output_frame(Stream::Stdout, "hi\n", false).unwrap(), finished("1")].concat()
-        }
+        () if said("prints") => [worker::output_frame(Stream::Stdout, "hi\n", false).unwrap(), finished("1")].concat(),
         () if said("floods") => {
             let text = "x".repeat(100_000);
             (0..9).flat_map(|_| worker::output_frame(Stream::Stdout, &text, false).unwrap()).collect()
@@ -53,7 +51,9 @@ fn obedient(heard: &str) -> Spoken {
         () if said("claims") => framed(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":{{"error":{{"code":"revoked","name":"E","message":"m"}},"usage":{USAGE}}}}}"#
         )),
-        () if said("a line of its own") => finished("[1,\\n{\"jsonrpc\":\"2.0\"}]").iter().map(|b| if *b == b'\\' { b' ' } else { *b }).collect(),
+        () if said("a line of its own") => {
+            finished("[1,\\n{\"jsonrpc\":\"2.0\"}]").iter().map(|b| if *b == b'\\' { b' ' } else { *b }).collect()
+        }
         () if said("a line feed") => finished("[1,\n2]"),
         () if said("too large") => finished(&format!("\"{}\"", "x".repeat(2_000))),
         () if said("large") => finished(&format!("\"{}\"", "x".repeat(3_000_000))),

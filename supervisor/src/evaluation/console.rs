@@ -12,7 +12,7 @@ use brig_protocol::worker::Violation;
 const SLACK_BYTES: usize = 64 * 1024;
 
 /// How the mark of a worker ends.
-const WORKER_MARK_END: &str = "limits.consoleBytes]\n";
+const WORKER_MARK_END: &str = "limits.console_bytes raises it]\n";
 
 /// Both streams of one evaluation.
 #[derive(Debug)]
@@ -98,7 +98,8 @@ impl Captured {
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
-            self.text.push_str(&format!("[cut: output is limited to {limit} bytes (consoleBytes; limits.console_bytes raises it)]\n"));
+            self.text
+                .push_str(&format!("[cut: {}]\n", brig_protocol::limits::named("consoleBytes", u64::try_from(limit).unwrap_or(u64::MAX))));
         }
         self.text
     }
@@ -115,13 +116,16 @@ mod tests {
         assert_eq!(console.take(Stream::Stdout, "ab\n", false).unwrap(), "ab\n");
         assert_eq!(console.take(Stream::Stdout, "é🦀", false).unwrap(), "é");
         let printed = console.printed();
-        assert!(printed.stdout.starts_with("ab\né\n[cut: output is limited to 5 bytes"), "{}", printed.stdout);
+        assert!(printed.stdout.starts_with("ab\né\n[cut: limit consoleBytes is 5;"), "{}", printed.stdout);
         assert!(printed.stdout_truncated && !printed.stderr_truncated);
     }
 
     #[test]
     fn what_the_worker_cut_is_marked_once() {
-        for (said, marked) in [("abc\n[cut: limits.consoleBytes]\n", "abc\n[cut: limits.consoleBytes]\n"), ("abc", "abc\n[cut: output is limited to 50 ")] {
+        for (said, marked) in [
+            ("abc\n[cut: limits.console_bytes raises it]\n", "abc\n[cut: limits.console_bytes raises it]\n"),
+            ("abc", "abc\n[cut: limit consoleBytes is 50;"),
+        ] {
             let mut console = Console::new(50, Capture::All);
             console.take(Stream::Stderr, said, false).unwrap();
             console.take(Stream::Stderr, "", true).unwrap();

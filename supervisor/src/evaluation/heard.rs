@@ -120,7 +120,6 @@ impl Run {
         };
         Ok(self.decide(verdict))
     }
-
 }
 
 /// No honest frame is longer: the largest payload, escaped where it is text.

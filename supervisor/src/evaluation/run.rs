@@ -103,8 +103,9 @@ impl Run {
         let unusable = |what: String| ErrorData::new(RequestCode::WorkerUnavailable, format!("{what}; nothing ran"));
         let number = lease.conversation().begin(limits.host_calls, limits.host_calls_in_flight);
         let number = number.ok_or_else(|| unusable("the worker was not ready".to_owned()))?;
-        let frame = worker::evaluate_frame(number, &program.order(table.collections()))
-            .map_err(|fault| ErrorData::new(RequestCode::InvalidParams, format!("params are too large for a worker: {fault}; nothing ran")))?;
+        let frame = worker::evaluate_frame(number, &program.order(table.collections())).map_err(|fault| {
+            ErrorData::new(RequestCode::InvalidParams, format!("params are too large for a worker: {fault}; nothing ran"))
+        })?;
         let now = Instant::now();
         let clock = Clock::start(now, lease.cpu_time().unwrap_or_default(), &limits);
         lease.queue(frame).map_err(|fault| unusable(fault.to_string()))?;
@@ -253,4 +254,3 @@ fn verdict_of_fault(fault: ChannelFault) -> Verdict {
         ChannelFault::Stalled(_) | ChannelFault::QueueFull(_) => Verdict::Breach(Violation::Malformed(fault.to_string())),
     }
 }
-
