@@ -95,6 +95,8 @@ fn scope(permissions: &Value) -> Value {
 /// What came of one program.
 struct Run {
     answer: Value,
+    /// The answer as it came.
+    line: String,
     handlers: Handlers,
     wall: Duration,
     healthy: bool,
@@ -141,7 +143,7 @@ fn run(brigd: &Brigd, client: &mut Client, case: &Value, program: &str) -> Run {
     let answer = client.answer(id, &mut handlers);
     let wall = started.elapsed();
     let healthy = brigd.connect().evaluate("return 1").get("value") == Some(&json!(1));
-    Run { answer, handlers, wall, healthy }
+    Run { answer, line: client.last_line.clone(), handlers, wall, healthy }
 }
 
 /// What of `expect` does not hold.
@@ -173,7 +175,10 @@ fn violation(name: &str, wanted: &Value, run: &Run) -> Option<String> {
             let text = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default();
             unless(matches_pattern(&text, wanted), text)
         }
-        "valueText" => unless(value.map(Value::to_string).as_deref() == wanted.as_str(), format!("{value:?}")),
+        "valueText" => {
+            let text = format!("\"value\":{}", wanted.as_str().unwrap_or_default());
+            unless(run.line.contains(&text), run.line.clone())
+        }
         "errorContains" | "errorMentions" => contains_all(&run.error_text(), wanted),
         "errorNotContains" => contains_none(&run.error_text(), wanted),
         "errorMatches" => unless(matches_pattern(&run.error_text(), wanted), run.error_text()),

@@ -216,7 +216,10 @@ impl Drop for Brigd {
             self.child.wait().ok();
         }
         if std::thread::panicking() {
-            eprintln!("--- log of brigd ---\n{}", self.log());
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().filter(|line| !line.contains("host call")).collect();
+            let last: String = lines.iter().skip(lines.len().saturating_sub(30)).map(|line| format!("{line:.400}\n")).collect();
+            eprintln!("--- end of the log of brigd ---\n{last}");
         }
     }
 }

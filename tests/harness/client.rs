@@ -29,6 +29,8 @@ pub struct Client {
     next_id: u64,
     /// Replies to host calls that are due later.
     due: Vec<(Instant, Vec<u8>)>,
+    /// The last line that came, as it came: member order and number spelling included.
+    pub last_line: String,
     /// Notifications that came while something else was awaited.
     pub notifications: Vec<Value>,
 }
@@ -39,7 +41,7 @@ impl Client {
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).expect("brigd accepts");
         stream.set_write_timeout(Some(DEADLINE)).expect("a time-out");
-        Self { stream, buffer: Vec::new(), next_id: 0, due: Vec::new(), notifications: Vec::new() }
+        Self { stream, buffer: Vec::new(), next_id: 0, due: Vec::new(), last_line: String::new(), notifications: Vec::new() }
     }
 
     /// Sends bytes as they are.
@@ -72,10 +74,9 @@ impl Client {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let rest = self.buffer.split_off(end + 1);
                 let line = std::mem::replace(&mut self.buffer, rest);
-                let text = String::from_utf8(line).expect("brigd writes UTF-8");
-                return Incoming::Message(
-                    serde_json::from_str(&text).unwrap_or_else(|fault| panic!("brigd wrote no JSON: {fault}: {text}")),
-                );
+                self.last_line = String::from_utf8(line).expect("brigd writes UTF-8");
+                let text = &self.last_line;
+                return Incoming::Message(serde_json::from_str(text).unwrap_or_else(|fault| shallow(text, &fault)));
             }
             let now = Instant::now();
             if now >= until {
@@ -199,6 +200,6 @@ fn shallow(text: &str, fault: &serde_json::Error) -> Value {
         input: &'a serde_json::value::RawValue,
     }
     let start: String = text.chars().take(500).collect();
-    let call: Call<'_> = serde_json::from_str(text).unwrap_or_else(|_| panic!("brigd wrote no JSON: {fault}: {start}"));
+    let call: Call<'_> = serde_json::from_str(text).unwrap_or_else(|again| panic!("brigd wrote no JSON: {fault}; {again}: {start}"));
     json!({"id": call.id, "method": call.method, "params": {"function": call.params.function, "rawInput": call.params.input.get()}})
 }
