@@ -41,7 +41,9 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     let frames = frames::read(&stack);
     let place = frames::first_place(&frames);
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
-    error.message = hints::named_callee(&error.message, place.as_ref()).unwrap_or(error.message);
+    error.message = hints::named_callee(&error.message, place.as_ref())
+        .or_else(|| hints::engine_limit(&error.name, &error.message))
+        .unwrap_or(error.message);
     error.hint = hints::hint(&error.name, &error.message, place.as_ref(), known);
     let shown: Vec<String> = frames.iter().filter_map(frames::Frame::shown).collect();
     if !shown.is_empty() {

@@ -143,6 +143,12 @@ fn of_nothing(message: &str, place: Option<&Place>) -> Option<String> {
     Some(format!("what stands before .{property} is {of} here; test it first, or use ?. if that can be"))
 }
 
+/// What a bare complaint of the engine about its own bounds means.
+pub(super) fn engine_limit(name: &str, message: &str) -> Option<String> {
+    (name == "InternalError" && message == "string too long")
+        .then(|| "string too long: over the engine's limit on the length of one string".to_owned())
+}
+
 /// The engine says "not a function" without a name: the text at the place has it.
 pub(super) fn named_callee(message: &str, place: Option<&Place>) -> Option<String> {
     if message != "not a function" {
