@@ -148,7 +148,8 @@ impl Channel {
                 return Ok(body);
             }
             match self.read_now()? {
-                Read::Some => {}
+                // A worker that always has one more byte does not keep this thread.
+                Read::Some => tokio::task::consume_budget().await,
                 Read::End => return Err(ChannelFault::Closed),
                 Read::Blocked => self.wait().await?,
             }
@@ -379,6 +380,24 @@ mod tests {
             assert!(trickled < 60_000, "the frame would be whole by then");
         };
         assert_eq!(fault, Err(ChannelFault::Stalled(hasty().frame_deadline)));
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_always_has_one_more_byte_delays_nobody_and_not_the_deadline() {
+        let (mut channel, mut worker) = pair(hasty());
+        worker.write_all(&[0, 0, 0, 2]).unwrap();
+        let flood = std::thread::spawn(move || while worker.write_all(b"xxxx").is_ok() {});
+        let mut turns = 0u64;
+        let fault = loop {
+            tokio::select! {
+                fault = channel.receive() => break fault,
+                () = tokio::task::yield_now() => turns += 1,
+            }
+        };
+        assert_eq!(fault, Err(ChannelFault::Stalled(hasty().frame_deadline)));
+        assert!(turns > 1, "others had their turn");
+        drop(channel);
+        flood.join().unwrap();
     }
 
     #[tokio::test]

@@ -119,12 +119,7 @@ pub(crate) fn read_worker(pidfd: &OwnedFd, socket: BorrowedFd<'_>, scope: &Scope
         check_status(&status, scope)?;
         worker.facts.status = true;
     }
-    if let Some(names) = readable(entries(&format!("/proc/{pid}/fd")))? {
-        if names != "3" {
-            return Err(differs(Layer::Descriptors, "descriptors", names));
-        }
-        worker.facts.descriptors = true;
-    }
+    worker.facts.descriptors = check_descriptors(pid)?;
     still_there(pidfd)?;
     Ok(worker)
 }
@@ -214,6 +209,15 @@ fn check_namespaces(pid: i32, layers: &Layers) -> Result<bool, Mismatch> {
         read = true;
     }
     Ok(read)
+}
+
+/// Only descriptor 3 is open. False when it could not be read.
+fn check_descriptors(pid: i32) -> Result<bool, Mismatch> {
+    match readable(entries(&format!("/proc/{pid}/fd")))? {
+        Some(names) if names == "3" => Ok(true),
+        Some(names) => Err(differs(Layer::Descriptors, "descriptors", names)),
+        None => Ok(false),
+    }
 }
 
 /// The root directory is empty. False when it could not be read.
@@ -316,6 +320,13 @@ mod tests {
         assert!(matches!(&found, Err(Mismatch::Layer { .. })), "{found:?}");
         let mut own = WorkerFacts { pid: Some(rustix::process::getpid().as_raw_nonzero().get()), ..WorkerFacts::default() };
         assert!(read_generation(&own_pidfd(), &mut own, &scope(None)).is_err());
+    }
+
+    #[test]
+    fn open_descriptors_and_a_root_with_entries_are_named() {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        assert!(matches!(check_descriptors(pid), Err(Mismatch::Layer { layer: Layer::Descriptors, .. })));
+        assert!(matches!(check_root(pid), Err(Mismatch::Layer { layer: Layer::EmptyRoot, .. })));
     }
 
     #[test]
