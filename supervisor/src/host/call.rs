@@ -244,7 +244,8 @@ const UNKNOWN: &str = "whether it had its effect is unknown";
 
 fn timed_out(function: &Function) -> String {
     let (name, limit) = (&function.full_name, function.timeout.as_millis());
-    format!("{name}: no answer within its time-out of {limit} ms; {UNKNOWN}")
+    let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
+    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it); {UNKNOWN}")
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {
