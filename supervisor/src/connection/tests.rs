@@ -319,7 +319,7 @@ async fn bad_lines_are_answered_and_the_connection_lives() {
         (r#"{"jsonrpc":"2.0","id":9,"method":"nope"}"#, "method_not_found"),
         (r#"{"jsonrpc":"1.0","id":9,"method":"evaluate"}"#, "invalid_request"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate"}"#, "invalid_params"),
-        (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate","params":[1]}"#, "invalid_params"),
+        (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate","params":[1]}"#, "invalid_request"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"vm.create"}"#, "unsupported"),
     ] {
         let answer = client.ask(line).await;

@@ -243,8 +243,9 @@ impl<C: Callback> Drop for Awaited<'_, C> {
 const UNKNOWN: &str = "whether it had its effect is unknown";
 
 fn timed_out(function: &Function) -> String {
-    let (name, limit) = (&function.full_name, u64::try_from(function.timeout.as_millis()).unwrap_or(u64::MAX));
-    format!("{name}: no answer within its time-out ({}); {UNKNOWN}", brig_protocol::limits::named("functionTimeoutMs", limit))
+    let (name, limit) = (&function.full_name, function.timeout.as_millis());
+    let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
+    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it); {UNKNOWN}")
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {
