@@ -189,6 +189,7 @@ fn trimmed(segment: &str) -> &str {
 fn suggestion(text: &str) -> String {
     match trimmed(text) {
         "" | "*" => "**".to_owned(),
+        segment if overlong(segment).is_some() => "**".to_owned(),
         segment => format!("{segment}.*"),
     }
 }
