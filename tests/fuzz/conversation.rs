@@ -202,7 +202,12 @@ fn no_worker_says_more_than_the_phase_its_limits_and_its_ids_allow() {
             assert!(conversation.open_calls().eq(model.open.iter().copied()));
             assert!(u64::try_from(model.open.len()).unwrap() <= model.in_flight);
         }
-        let state = format!("{:?}{}{}", model.phase(), "o".repeat(model.open.len().min(4)), "b".repeat(usize::try_from(model.begun.min(4)).unwrap()));
+        let state = format!(
+            "{:?}{}{}",
+            model.phase(),
+            "o".repeat(model.open.len().min(4)),
+            "b".repeat(usize::try_from(model.begun.min(4)).unwrap())
+        );
         behaviour(&told.into_iter().chain([state]).collect::<String>())
     });
 }

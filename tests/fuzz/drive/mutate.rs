@@ -242,7 +242,8 @@ fn word<'w>(words: &[&'w str], chance: &mut Chance) -> &'w [u8] {
 fn wrapped(value: &[u8], chance: &mut Chance) -> Vec<u8> {
     // Deep texts are slow: a few are enough.
     let times = if chance.percent(80) { 1 } else { *chance.pick(WRAPS) };
-    let (open, close): (&[u8], &[u8]) = *chance.pick(&[(b"[".as_slice(), b"]".as_slice()), (b"{\"a\":", b"}"), (b"(", b")"), (b"[1,", b",{}]")]);
+    let (open, close): (&[u8], &[u8]) =
+        *chance.pick(&[(b"[".as_slice(), b"]".as_slice()), (b"{\"a\":", b"}"), (b"(", b")"), (b"[1,", b",{}]")]);
     [open.repeat(times).as_slice(), value, close.repeat(times).as_slice()].concat()
 }
 
