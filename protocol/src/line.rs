@@ -86,7 +86,11 @@ impl LineDecoder {
     pub fn finish(&mut self) -> Option<Line> {
         let rest = std::mem::take(&mut self.buffer);
         self.searched = 0;
-        (!rest.is_empty()).then_some(if rest.len() > self.limit { Line::TooLong } else { Line::Text(rest) })
+        match rest.len() {
+            0 => None,
+            length if length > self.limit => Some(Line::TooLong),
+            _ => Some(Line::Text(rest)),
+        }
     }
 
     /// Cuts `end` bytes and the LF behind them off the front.

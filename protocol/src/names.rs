@@ -140,11 +140,11 @@ impl Pattern {
         if let Some(character) = text.chars().find(wrong) {
             return Err(NameFault::Character { character });
         }
-        if !text.contains("**") && !text.contains(separator) {
-            return Err(NameFault::NeverMatches { suggestion: suggestion(text) });
-        }
         if !command && let Some(length) = overlong(text) {
             return Err(NameFault::Length { length });
+        }
+        if !text.contains("**") && !text.contains(separator) {
+            return Err(NameFault::NeverMatches { suggestion: suggestion(text) });
         }
         let has_empty_segment = text.split(['.', ':']).any(str::is_empty);
         // A command's words may begin and end as they like: `_1_` is spelt `1-`.
@@ -189,6 +189,7 @@ fn trimmed(segment: &str) -> &str {
 fn suggestion(text: &str) -> String {
     match trimmed(text) {
         "" | "*" => "**".to_owned(),
+        segment if overlong(segment).is_some() => "**".to_owned(),
         segment => format!("{segment}.*"),
     }
 }
@@ -298,7 +299,9 @@ mod tests {
         }
         assert!(Pattern::parse("orders.*-x").is_ok());
         assert!(matches("1-:*", "_1_", "list"));
-        assert_eq!(Pattern::parse(&format!("a.{}", "x".repeat(65))), Err(NameFault::Length { length: 65 }));
+        for long in [format!("a.{}", "x".repeat(65)), "x".repeat(65), format!("a.{}.{}", "x".repeat(32), "y".repeat(32))] {
+            assert_eq!(Pattern::parse(&long), Err(NameFault::Length { length: 65 }));
+        }
         assert!(Pattern::parse(&format!("a.{}", "x".repeat(64))).is_ok());
     }
 

@@ -46,6 +46,9 @@ fn a_control_frame_is_refused_or_is_exactly_what_encoding_makes() {
         }
         if let Ok(report) = report {
             assert_eq!(report.encode(), packet);
+            if let Report::Spawned(spawned) = report {
+                assert!(spawned.pid >= 2, "signals to 0 and 1 mean others");
+            }
             if let Report::Ready(ready) = report {
                 let level = ready.layers.level();
                 assert!(ready.layers.missing_for(Level::Minimal).is_some() == level.is_err());

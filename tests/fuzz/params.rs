@@ -5,8 +5,9 @@ use crate::drive::{behaviour, fuzz};
 use crate::envelopes::WORDS;
 use crate::same::assert_same;
 use brig_protocol::client::{
-    CallFailure, CancelParams, CheckParams, EvaluateParams, EvaluateResult, FunctionsCallParams, HostCallParams, HostCancelParams,
-    InitializeParams, InitializeResult, Mode, OutputNote, Permissions, Scope, VmCreateParams, VmDisposeParams, WarningNote,
+    CallFailure, CancelParams, CheckParams, EvaluateParams, EvaluateResult, FunctionMap, FunctionsCallParams, HostCallParams,
+    HostCancelParams, InitializeParams, InitializeResult, Mode, OutputNote, Permissions, Scope, VmCreateParams, VmDisposeParams,
+    WarningNote,
 };
 use brig_protocol::json;
 use brig_protocol::limits::{LIMITS, Limits, RequestedLimits};
@@ -95,11 +96,21 @@ fn params_are_refused_or_understood_in_full() {
             OutputNote,
             WarningNote,
         );
+        if let Ok(EvaluateParams { host_functions: Some(collections), .. }) = serde_json::from_str(text) {
+            unique(&collections);
+            collections.0.iter().for_each(|(_, functions)| unique(functions));
+        }
         if let Ok(asked) = serde_json::from_str::<RequestedLimits>(text) {
             narrows(&asked);
         }
         behaviour(&format!("{strict}|{lax}"))
     });
+}
+
+/// No function hides another of the same name.
+fn unique<T>(map: &FunctionMap<T>) {
+    let names: std::collections::BTreeSet<&str> = map.0.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names.len(), map.0.len());
 }
 
 /// Nothing that is asked raises a limit, and a limit that holds is one that was allowed.

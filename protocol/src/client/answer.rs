@@ -61,12 +61,16 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<B
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Milliseconds with at most three decimals, and none where there are none.
+/// Milliseconds with at most three decimals, and none where there are none. What is too
+/// large to be rounded (a hostile worker may say so) is written as it is: `null` would be
+/// no number.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and only whole numbers of plausible size take it")]
 fn millis<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let rounded = (value * 1000.0).round() / 1000.0;
-    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+    if !rounded.is_finite() {
+        serializer.serialize_f64(*value)
+    } else if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         serializer.serialize_i64(rounded as i64)
     } else {
         serializer.serialize_f64(rounded)

@@ -128,16 +128,22 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 pub fn read_from_supervisor(body: &[u8]) -> Result<FromSupervisor<'_>, String> {
     let text = std::str::from_utf8(body).map_err(|fault| fault.to_string())?;
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
-    if envelope.jsonrpc != "2.0" {
+    if envelope.jsonrpc != "2.0" || !crate::json::is_object(text) {
         return Err("not JSON-RPC 2.0".to_owned());
     }
     match envelope {
-        Envelope { id: Some(id), method: Some(method), params: Some(order), .. } if method == "evaluate" => {
+        Envelope { id: Some(id), method: Some(method), params: Some(order), result: None, error: None, .. } if method == "evaluate" => {
             Ok(FromSupervisor::Evaluate { id, order })
         }
-        Envelope { id: None, method: Some(method), .. } if method == "cancel" => Ok(FromSupervisor::Cancel),
-        Envelope { id: Some(id), method: None, result: Some(output), error: None, .. } => Ok(FromSupervisor::HostResult { id, output }),
-        Envelope { id: Some(id), method: None, result: None, error: Some(failure), .. } => Ok(FromSupervisor::HostFailure { id, failure }),
+        Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } if method == "cancel" => {
+            Ok(FromSupervisor::Cancel)
+        }
+        Envelope { id: Some(id), method: None, params: None, result: Some(output), error: None, .. } => {
+            Ok(FromSupervisor::HostResult { id, output })
+        }
+        Envelope { id: Some(id), method: None, params: None, result: None, error: Some(failure), .. } => {
+            Ok(FromSupervisor::HostFailure { id, failure })
+        }
         _ => Err("none of the messages to a worker".to_owned()),
     }
 }

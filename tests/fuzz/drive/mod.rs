@@ -14,11 +14,12 @@ mod chance;
 mod mutate;
 
 use chance::Chance;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Inputs kept because they behave in a new way.
@@ -105,8 +106,8 @@ impl<C: Fn(&[u8]) -> u64> Run<'_, C> {
         let mut chance = Chance::new(seed ^ behaviour(self.target.name));
         let start = Instant::now();
         while start.elapsed() < budget {
-            let parent = self.pick(&mut chance);
-            let other = self.pick(&mut chance);
+            let parent = self.pick(seeds, &mut chance);
+            let other = self.pick(seeds, &mut chance);
             let Target { words, text_share, longest, .. } = *self.target;
             let input = mutate::child(&self.pool[parent], &self.pool[other], words, text_share, longest, &mut chance);
             if let Some(fault) = self.one(&input) {
@@ -117,10 +118,14 @@ impl<C: Fn(&[u8]) -> u64> Run<'_, C> {
         None
     }
 
-    /// Half of the time one of the latest finds, which are the deepest.
-    fn pick(&self, chance: &mut Chance) -> usize {
+    /// A seed, which is mostly right; one of the latest finds, which are the deepest; or any.
+    fn pick(&self, seeds: usize, chance: &mut Chance) -> usize {
         let all = self.pool.len();
-        if chance.percent(50) { chance.below(all) } else { all - 1 - chance.below(all.min(64)) }
+        match chance.below(10) {
+            0..4 => chance.below(seeds),
+            4..7 => all - 1 - chance.below(all.min(64)),
+            _ => chance.below(all),
+        }
     }
 
     fn one(&mut self, input: &[u8]) -> Option<String> {
@@ -134,8 +139,8 @@ impl<C: Fn(&[u8]) -> u64> Run<'_, C> {
                 None
             }
             Err(panic) => {
-                let least = self.shrunk(input);
-                let panic = catch_unwind(AssertUnwindSafe(|| (self.check)(&least))).err().unwrap_or(panic);
+                let least = quietly(|| self.shrunk(input));
+                let panic = quietly(|| catch_unwind(AssertUnwindSafe(|| (self.check)(&least)))).err().unwrap_or(panic);
                 Some(self.told(&least, &*panic))
             }
         }
@@ -175,6 +180,27 @@ impl<C: Fn(&[u8]) -> u64> Run<'_, C> {
             folder.display(),
         )
     }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `shrink` without a word about each panic of this thread: there are hundreds.
+fn quietly<R>(shrink: impl FnOnce() -> R) -> R {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                loud(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let result = shrink();
+    QUIET.set(false);
+    result
 }
 
 /// Findings of earlier runs, in the order of their names.

@@ -187,7 +187,9 @@ fn of_tokens(text: &[u8], other: &[u8], words: &[&str], chance: &mut Chance) -> 
     let here = a_value(text, chance);
     let there = a_value(text, chance);
     let replaced = |span: &Range<usize>, by: &[u8]| [&text[..span.start], by, &text[span.end..]].concat();
-    match chance.below(10) {
+    match chance.below(12) {
+        10 => member(text, None, words, chance),
+        11 => member(text, Some(other), words, chance),
         0 => replaced(&here, b""),
         1 => replaced(&(here.end..here.end), &text[here]),
         2 => replaced(&here, &text[there]),
@@ -206,12 +208,40 @@ fn of_tokens(text: &[u8], other: &[u8], words: &[&str], chance: &mut Chance) -> 
     }
 }
 
+/// Puts a word, or a copy of a member of `from` or of the text itself, right behind an
+/// opening bracket, with its comma.
+fn member(text: &[u8], from: Option<&[u8]>, words: &[&str], chance: &mut Chance) -> Vec<u8> {
+    let found = tokens(text);
+    let open: Vec<usize> = found.iter().filter(|token| matches!(text[token.start], b'{' | b'[')).map(|token| token.end).collect();
+    if open.is_empty() {
+        return text.to_vec();
+    }
+    let at = *chance.pick(&open);
+    let source = if chance.percent(60) { text } else { from.unwrap_or(text) };
+    let piece = if from.is_none() { word(words, chance) } else { a_member(source, chance) };
+    let comma: &[u8] = if text[at..].starts_with(b"}") || text[at..].starts_with(b"]") { b"" } else { b"," };
+    [&text[..at], piece, comma, &text[at..]].concat()
+}
+
+/// A name with its value.
+fn a_member<'t>(text: &'t [u8], chance: &mut Chance) -> &'t [u8] {
+    let found = tokens(text);
+    let names: Vec<usize> = (1..found.len()).filter(|index| text[found[*index].start] == b':').collect();
+    if names.is_empty() {
+        return b"\"a\":1";
+    }
+    let colon = *chance.pick(&names);
+    let value = if colon + 1 < found.len() { value_at(text, &found, colon + 1) } else { found[colon].clone() };
+    &text[found[colon - 1].start..value.end]
+}
+
 fn word<'w>(words: &[&'w str], chance: &mut Chance) -> &'w [u8] {
     if words.is_empty() || chance.percent(25) { chance.pick(NUMBERS).as_bytes() } else { chance.pick(words).as_bytes() }
 }
 
 fn wrapped(value: &[u8], chance: &mut Chance) -> Vec<u8> {
-    let times = *chance.pick(WRAPS);
+    // Deep texts are slow: a few are enough.
+    let times = if chance.percent(80) { 1 } else { *chance.pick(WRAPS) };
     let (open, close): (&[u8], &[u8]) =
         *chance.pick(&[(b"[".as_slice(), b"]".as_slice()), (b"{\"a\":", b"}"), (b"(", b")"), (b"[1,", b",{}]")]);
     [open.repeat(times).as_slice(), value, close.repeat(times).as_slice()].concat()

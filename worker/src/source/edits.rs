@@ -84,12 +84,17 @@ impl Edits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PositionMap {
     original: Box<str>,
+    /// What the edits were made on, where the lines of `original` are others: a line
+    /// separator that was blanked ends no line of the code.
+    base: Option<Box<str>>,
     edits: Edits,
 }
 
 impl PositionMap {
-    pub(super) fn new(original: &str, edits: Edits) -> Self {
-        Self { original: original.into(), edits }
+    /// `base` is `original` with bytes blanked, and what `edits` were made on.
+    pub(super) fn new(original: &str, base: &str, edits: Edits) -> Self {
+        let base = (separators(original) != separators(base)).then(|| base.into());
+        Self { original: original.into(), base, edits }
     }
 
     /// The position, in the text as sent, of what the engine reports at `line` and
@@ -98,7 +103,8 @@ impl PositionMap {
     /// code are drawn to its nearest end. Takes time linear in the size of the text.
     #[must_use]
     pub(crate) fn original(&self, line: u32, column: u32) -> (u32, u32) {
-        let code = if self.edits.is_empty() { Cow::Borrowed(&*self.original) } else { Cow::Owned(self.edits.rebuilt(&self.original)) };
+        let base = self.base.as_ref().unwrap_or(&self.original);
+        let code = if self.edits.is_empty() { Cow::Borrowed(&**base) } else { Cow::Owned(self.edits.rebuilt(base)) };
         let offset = engine_offset(&code, line, column);
         position(&self.original, self.edits.before(offset))
     }
@@ -132,6 +138,10 @@ fn engine_offset(code: &str, line: u32, column: u32) -> usize {
         }
     }
     (start + column.saturating_sub(1)).min(code.len())
+}
+
+fn separators(text: &str) -> usize {
+    text.matches(['\u{2028}', '\u{2029}']).count()
 }
 
 fn is_line_separator(code: &str, at: usize) -> bool {

@@ -11,6 +11,8 @@
 mod bounds;
 mod edits;
 mod exports;
+#[cfg(test)]
+mod fuzz_tests;
 mod lower;
 mod persist;
 mod read;
@@ -146,7 +148,7 @@ fn finish(text: &str, base: &types::Base, plan: shape::Plan) -> Program {
     escape_nuls(&base.code, &mut edits);
     let code = edits.apply(&base.code).into_owned();
     let code = lone_returns_as_newlines(code);
-    Program { code, mode: plan.mode, map: PositionMap::new(text, edits), globals: plan.globals }
+    Program { code, mode: plan.mode, map: PositionMap::new(text, &base.code, edits), globals: plan.globals }
 }
 
 /// The engine takes no NUL in its source. Only a literal or a comment can hold one in a
