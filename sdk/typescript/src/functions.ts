@@ -170,6 +170,8 @@ function handlerOf(definition: HostFunction, input: PreparedSchema | undefined, 
     try {
       const parsed = await input?.parse?.(sent);
       if (parsed?.ok === false) return { failure: invalidInput(parsed.issues) };
+      // Cancelled before its turn came: the effect need not happen.
+      call.signal.throwIfAborted();
       const value = parsed === undefined ? sent : parsed.value;
       const given = await definition.execute(value, call);
       const judged = await output?.parse?.(given);

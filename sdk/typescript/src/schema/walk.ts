@@ -127,12 +127,13 @@ export function widened(draft: Draft, also: Draft = {}): Draft {
   return { anyOf: [draft, also] };
 }
 
-/** One of several; constants become an enumeration. */
+/** One of several; constants become an enumeration, and bare types a list of them. */
 export function anyOf(options: Draft[]): Draft {
   const [only] = options;
   if (options.length === 1 && only !== undefined) return only;
   const values = options.flatMap((option) => (isChoice(option) ? choices(option) : []));
   if (options.length > 0 && options.every(isChoice)) return enumeration(values);
+  if (options.length > 1 && options.every(isBareType)) return { type: [...new Set(options.map((option) => option["type"]))] };
   return options.length === 0 ? { not: {} } : { anyOf: options };
 }
 
@@ -142,6 +143,10 @@ export function enumeration(values: readonly unknown[]): Draft {
   const types = [...new Set(unique.map((value) => (value === null ? "null" : typeof value)))];
   const typed = types.length === 1 ? { type: types[0] } : {};
   return unique.length === 1 ? { ...typed, const: unique[0] } : { ...typed, enum: unique };
+}
+
+function isBareType(option: Draft): boolean {
+  return typeof option["type"] === "string" && Object.keys(option).length === 1;
 }
 
 function isChoice(option: Draft): boolean {

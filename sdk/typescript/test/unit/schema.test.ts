@@ -56,7 +56,8 @@ const SAME: [name: string, make: (z: Zod) => unknown, json: JsonSchema][] = [
     (z) => z.enum(["a", "b"]).nullable(),
     { anyOf: [{ type: "string", enum: ["a", "b"] }, { type: "null" }] },
   ],
-  ["union", (z) => z.union([z.string(), z.number()]), { anyOf: [{ type: "string" }, { type: "number" }] }],
+  ["union of types", (z) => z.union([z.string(), z.number()]), { type: ["string", "number"] }],
+  ["union", (z) => z.union([z.string().min(1), z.number()]), { anyOf: [{ type: "string", minLength: 1 }, { type: "number" }] }],
   ["union of literals", (z) => z.union([z.literal("a"), z.literal("b")]), { type: "string", enum: ["a", "b"] }],
   ["intersection", (z) => z.intersection(z.string(), z.any()), { allOf: [{ type: "string" }, {}] }],
   [
@@ -334,7 +335,8 @@ test("schemas of any library with JSON Schema output do, and others say what is 
     required: [],
   });
   assert.throws(() => toJsonSchema(v.object({ a: v.string() }) as SchemaLike), /valibot.*Standard JSON Schema adapter/);
-  assert.throws(() => toJsonSchema(type({ when: "Date" }) as SchemaLike), SchemaConversionError);
+  const refusing = { "~standard": { version: 1, vendor: "other", validate: () => undefined, jsonSchema: { input: () => { throw new Error("no dates"); } } } };
+  assert.throws(() => toJsonSchema(refusing as unknown as SchemaLike), /\$ \(other\): no dates/);
 });
 
 test("what is no schema is refused", () => {

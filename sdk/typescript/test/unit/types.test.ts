@@ -69,23 +69,26 @@ export async function inferred(): Promise<void> {
             return input["id"];
           },
         },
-        jsonAsConst: {
-          inputSchema: {
-            type: "object",
-            properties: { id: { type: "string" }, count: { type: "integer" }, kind: { enum: ["x", "y"] }, rest: {} },
-            required: ["id"],
-          } as const,
-          execute: (input) => {
-            alike<typeof input, { id: string; count?: number; kind?: "x" | "y"; rest?: JsonValue }>(true);
-            return input.id;
-          },
-        },
       },
     },
   });
   hostFunction({
+    inputSchema: {
+      type: "object",
+      properties: { id: { type: "string" }, count: { type: "integer" }, kind: { enum: ["x", "y"] }, rest: {} },
+      required: ["id"],
+    },
+    execute: (input) => {
+      alike<typeof input, { id: string; count?: number; kind?: "x" | "y"; rest?: JsonValue }>(true);
+      return input.id;
+    },
+  });
+  hostFunction({
     inputSchema: { type: "object", properties: { ids: { type: "array", items: { type: "string" } } }, required: ["ids"] },
-    execute: (input) => alike<typeof input, { ids: string[] }>(true),
+    execute: (input) => {
+      alike<typeof input, { ids: string[] }>(true);
+      return input.ids.length;
+    },
   });
   same<typeof result, EvaluateResult<JsonValue>>(true);
 
