@@ -77,10 +77,14 @@ class FoundEndpoint implements Endpoint {
         return connection;
       }
     }
-    if (this.#server?.alive !== true) {
-      await this.#server?.stop();
-      this.#server = await PrivateServer.start(this.brigd);
+    const known = this.#server;
+    if (known?.alive === true) {
+      // One that was killed may not have been missed yet.
+      const connection = await Connection.open(known.socket).catch(() => undefined);
+      if (connection !== undefined) return connection;
     }
+    await known?.stop();
+    this.#server = await PrivateServer.start(this.brigd);
     return Connection.open(this.#server.socket);
   }
 

@@ -6,8 +6,8 @@
  * that closes. Never touches a brigd that somebody else started.
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, mkdtempSync, rmSync, statSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn, type SpawnOptions } from "node:child_process";
+import { accessSync, closeSync, constants, mkdtempSync, openSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -30,6 +30,9 @@ export class PrivateServer {
   readonly #child: ChildProcess;
   readonly #folder: string;
   readonly #atExit = (): void => this.#kill();
+  /** The end of brigd's standard input that only this process holds. */
+  readonly #held: number;
+  #holding = true;
   #log = "";
   #ended: string | undefined;
 
@@ -39,19 +42,17 @@ export class PrivateServer {
   ) {
     this.#folder = folder;
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_INHERITED.includes(name)));
+    const [theirs, ours] = makePipe(folder);
+    this.#held = ours;
     // A process group of its own: a Ctrl-C is for this process, which cancels and still
     // wants the answers.
-    const child = spawn(binary, ["--socket", this.socket, "--exit-on-stdin-close"], {
-      stdio: ["pipe", "ignore", "pipe"],
-      detached: true,
-      env,
-    });
+    const options = { stdio: [theirs, "ignore", "pipe"], detached: true, env } satisfies SpawnOptions;
+    const child = spawn(binary, ["--socket", this.socket, "--exit-on-stdin-close"], options);
+    closeSync(theirs);
     this.#child = child;
     child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.#log = (this.#log + text).slice(-LOG_CHARS)));
-    // Writing nothing, this only hears that the other end is gone.
-    child.stdin?.on("error", () => undefined);
-    child.once("error", (fault) => (this.#ended = `can not be started: ${fault.message}`));
-    child.once("exit", (code, signal) => (this.#ended ??= signal === null ? `exit status ${code}` : `signal ${signal}`));
+    child.once("error", (fault) => this.#over(`can not be started: ${fault.message}`));
+    child.once("exit", (code, signal) => this.#over(signal === null ? `exit status ${code}` : `signal ${signal}`));
     process.once("exit", this.#atExit);
   }
 
@@ -61,7 +62,15 @@ export class PrivateServer {
    * @throws {BrigError} `start_failed` with what brigd said.
    */
   static async start(named: string | undefined): Promise<PrivateServer> {
-    const server = new PrivateServer(findBrigd(named), makeFolder());
+    const binary = findBrigd(named);
+    const folder = makeFolder();
+    let server: PrivateServer;
+    try {
+      server = new PrivateServer(binary, folder);
+    } catch (fault) {
+      rmSync(folder, { recursive: true, force: true });
+      throw new BrigError("start_failed", `${binary} can not be started: ${String(fault)}`, { cause: fault });
+    }
     try {
       await server.#ready();
     } catch (fault) {
@@ -89,7 +98,7 @@ export class PrivateServer {
       this.#child.ref();
       const exited = new Promise<void>((resolve) => this.#child.once("exit", () => resolve()));
       const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_MS);
-      this.#child.stdin?.end();
+      this.#letGo();
       await exited;
       clearTimeout(timer);
     }
@@ -123,15 +132,40 @@ export class PrivateServer {
   /** Lets this process end while brigd runs. */
   #unref(): void {
     this.#child.unref();
-    for (const stream of [this.#child.stdin, this.#child.stderr]) (stream as { unref?: () => void } | null)?.unref?.();
+    (this.#child.stderr as { unref?: () => void } | null)?.unref?.();
+  }
+
+  /** Closes brigd's standard input, which ends it in good order. */
+  #letGo(): void {
+    if (this.#holding) closeSync(this.#held);
+    this.#holding = false;
+  }
+
+  #over(how: string): void {
+    this.#ended ??= how;
+    this.#letGo();
   }
 
   #kill(): void {
     process.off("exit", this.#atExit);
     if (this.alive) this.#child.kill("SIGTERM");
+    this.#letGo();
     this.#unref();
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Both ends of a pipe, brigd's first. What `stdio: "pipe"` makes is a socket, whose end
+ * brigd does not watch; a named pipe that loses its name at once is a pipe.
+ */
+function makePipe(folder: string): [theirs: number, ours: number] {
+  const path = join(folder, "held");
+  execFileSync("mkfifo", ["-m", "600", path], { stdio: "ignore" });
+  const theirs = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const ours = openSync(path, constants.O_WRONLY);
+  unlinkSync(path);
+  return [theirs, ours];
 }
 
 /** A new folder for a socket whose path is short enough. */
