@@ -24,7 +24,7 @@ async function node(file: string): Promise<string> {
 async function compileAndRun(name: string, text: string): Promise<string> {
   const file = join(SCRATCH, `${name}.ts`);
   writeFileSync(file, text);
-  const options = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--skipLibCheck", "--types", "node"];
+  const options = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node"];
   const compiler = join(PACKAGE, "node_modules/typescript/bin/tsc");
   await run(process.execPath, [compiler, ...options, file], { cwd: PACKAGE }).catch((fault: { stdout?: string }) => {
     throw new Error(`${name} does not compile:\n${fault.stdout ?? ""}\n${text}`);
