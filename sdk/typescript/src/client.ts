@@ -1,0 +1,169 @@
+/**
+ * The client: methods of the protocol as functions.
+ *
+ * Owns one connection at a time, made again when it is gone. Never retries a request:
+ * whether something ran is the caller's to judge.
+ */
+
+import type { Connection, Offer } from "./connection.js";
+import { type Endpoint, endpointOf } from "./endpoint.js";
+import { BrigError } from "./errors.js";
+import { type HostFunctions, type PreparedFunctions, prepareFunctions } from "./functions.js";
+import type { JsonValue } from "./json.js";
+import { checkParams, evaluateParams, neverSent, resultOf, text, vmParams } from "./requests.js";
+import type {
+  CheckOptions,
+  CheckResult,
+  ConnectOptions,
+  EvaluateOptions,
+  EvaluateResult,
+  ServerInfo,
+  VmInfo,
+  VmOptions,
+} from "./types.js";
+import { Vm, type VmHost } from "./vm.js";
+
+/** Version of this package, as it tells brigd. */
+const VERSION = "0.1.0";
+
+/** A client of one brigd. Any number of evaluations can run on it at once. */
+export class Client implements VmHost {
+  readonly #endpoint: Endpoint;
+  #opening: Promise<Connection> | undefined;
+  #connection: Connection | undefined;
+  #closed = false;
+
+  /** Connects when it is first used; `connect` does so at once. */
+  constructor(options: ConnectOptions = {}) {
+    this.#endpoint = endpointOf(options);
+  }
+
+  /** Path of the socket, once there is one. */
+  get socket(): string | undefined {
+    return this.#endpoint.socket;
+  }
+
+  /**
+   * Runs a program. One that fails is a result.
+   *
+   * @throws {BrigError} when there is no result; `nothingRan` says whether that is certain.
+   * @throws {SchemaConversionError | TypeError} for options that can not be sent.
+   */
+  async evaluate<T = JsonValue, const Schemas = any>(source: string, options: EvaluateOptions<Schemas> = {}): Promise<EvaluateResult<T>> {
+    const vm = typeof options.vm === "object" ? options.vm : undefined;
+    return this.run<T>(source, options as EvaluateOptions, vm?.handlers);
+  }
+
+  /** Parses a program without running it. */
+  async check(source: string, options: CheckOptions = {}): Promise<CheckResult> {
+    return (await this.#ask("check", checkParams(source, options))) as CheckResult;
+  }
+
+  /** Makes a vm: a worker that keeps its realm between evaluations. */
+  async createVm<const Schemas = any>(options: VmOptions<Schemas> = {}): Promise<Vm> {
+    const functions = prepareFunctions(options.hostFunctions as HostFunctions | undefined);
+    const made = (await this.#ask("vm.create", vmParams(options as VmOptions, functions))) as {
+      vm: string;
+      idleTimeoutMs: number;
+      lifetimeMs: number;
+    };
+    const { permissions, timeoutMs, output } = options;
+    return new Vm(this, made, functions.handlers, { permissions, timeoutMs, output });
+  }
+
+  /** The vms of this principal. */
+  async listVms(): Promise<VmInfo[]> {
+    return ((await this.#ask("vm.list", "{}")) as { vms: VmInfo[] }).vms;
+  }
+
+  /** What brigd says of itself: version, limits of this principal, active sandbox layers. */
+  async initialize(): Promise<ServerInfo> {
+    const params = text("initialize", { protocolVersion: "1", client: { name: "brig-typescript", version: VERSION } });
+    return (await this.#ask("initialize", params)) as ServerInfo;
+  }
+
+  /** Any other method of the protocol. */
+  async request(method: string, params: object = {}): Promise<JsonValue> {
+    return (await this.#ask(method, text(method, params))) as JsonValue;
+  }
+
+  /** Ends the connection, and a brigd that this client started. What is in flight is rejected. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opening = this.#opening;
+    this.#connection?.close();
+    await opening?.then(
+      (connection) => connection.close(),
+      () => undefined,
+    );
+    await this.#endpoint.dispose();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal Runs a program with the handlers of a vm beside its own. */
+  async run<T>(source: string, options: EvaluateOptions, kept?: PreparedFunctions["handlers"]): Promise<EvaluateResult<T>> {
+    const functions = prepareFunctions(options.hostFunctions);
+    const params = evaluateParams(source, options, functions);
+    const { signal } = options;
+    if (signal?.aborted === true) return neverSent();
+    const connection = await this.#connect();
+    if (aborted(signal)) return neverSent();
+    const asked = connection.request("evaluate", params, offerOf(options, functions, kept));
+    signal?.addEventListener("abort", asked.cancel, { once: true });
+    try {
+      return resultOf<T>(await asked.answer);
+    } finally {
+      signal?.removeEventListener("abort", asked.cancel);
+    }
+  }
+
+  async #ask(method: string, params: string): Promise<unknown> {
+    const connection = await this.#connect();
+    return connection.request(method, params).answer;
+  }
+
+  /** The connection, made anew when there is none. */
+  async #connect(): Promise<Connection> {
+    if (this.#closed) throw new BrigError("closed", "the client was closed; nothing was sent");
+    if (this.#connection?.alive === true) return this.#connection;
+    this.#opening ??= this.#endpoint.open().finally(() => (this.#opening = undefined));
+    const connection = await this.#opening;
+    if (this.#closed as boolean) {
+      connection.close();
+      throw new BrigError("closed", "the client was closed; nothing was sent");
+    }
+    this.#connection = connection;
+    return connection;
+  }
+}
+
+/** Asked again after something was awaited. */
+function aborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function offerOf(options: EvaluateOptions, functions: PreparedFunctions, kept: PreparedFunctions["handlers"] | undefined): Offer | undefined {
+  const { onStdout, onStderr, onWarning } = options;
+  const handlers = kept === undefined ? functions.handlers : new Map([...kept, ...functions.handlers]);
+  const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined;
+  return handlers.size > 0 || listens ? { handlers, onStdout, onStderr, onWarning } : undefined;
+}
+
+/**
+ * A client of the brigd that these options name, connected.
+ *
+ * @throws {BrigError} `connect_failed` or `start_failed`.
+ */
+export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  const client = new Client(options);
+  try {
+    await client.initialize();
+  } catch (fault) {
+    await client.close();
+    throw fault;
+  }
+  return client;
+}

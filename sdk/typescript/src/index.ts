@@ -1,0 +1,38 @@
+/**
+ * brig: evaluate untrusted JavaScript next to trusted credentials.
+ *
+ * Owns what this package offers; everything else is internal.
+ */
+
+export { Client, connect } from "./client.js";
+export { BrigError, type BrigErrorDetails, HostFunctionError, SchemaConversionError } from "./errors.js";
+export { type Example, type HostCall, type HostFunction, hostFunction, type HostFunctions } from "./functions.js";
+export { JsonFault, type JsonObject, type JsonValue } from "./json.js";
+export { type Issue, toJsonSchema } from "./schema/index.js";
+export type { JsonSchema, SchemaLike } from "./schema/infer.js";
+export { check, createVm, evaluate, shutdown } from "./shared.js";
+export type {
+  CallRecord,
+  CheckOptions,
+  CheckResult,
+  ConnectOptions,
+  ErrorCause,
+  EvaluateOptions,
+  EvaluateResult,
+  EvaluationError,
+  Form,
+  Language,
+  Limits,
+  Outcome,
+  OutputOptions,
+  PermissionRule,
+  Permissions,
+  PermissionScope,
+  ServerInfo,
+  Succeeded,
+  Unsuccessful,
+  VmInfo,
+  VmOptions,
+  Warning,
+} from "./types.js";
+export type { Vm } from "./vm.js";
