@@ -7,7 +7,7 @@ mod pump;
 #[cfg(test)]
 mod tests;
 
-use std::{os::fd::OwnedFd, rc::Rc};
+use std::{borrow::Cow, os::fd::OwnedFd, rc::Rc};
 
 use brig_protocol::{
     client::{Form, Language},
@@ -38,6 +38,7 @@ struct Order {
     inputs: Option<String>,
     collections: Vec<(String, Vec<String>)>,
     limits: Limits,
+    time_zone: Option<String>,
     keep: bool,
     parse_only: bool,
 }
@@ -113,6 +114,7 @@ fn owned(id: u64, order: &EvaluateOrder<'_>) -> Order {
         inputs: order.inputs.map(|inputs| inputs.get().to_owned()),
         collections: collections.collect(),
         limits: order.limits,
+        time_zone: order.time_zone.clone().map(Cow::into_owned),
         keep: order.keep,
         parse_only: order.parse_only,
     }

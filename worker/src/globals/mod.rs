@@ -4,17 +4,19 @@
 
 pub(crate) mod console;
 pub(crate) mod inspect;
+pub(crate) mod intl;
 mod layout;
 pub(crate) mod output;
 mod slots;
 mod table;
 pub(crate) mod timers;
+pub(crate) mod web;
 
 use std::rc::Rc;
 
 use rquickjs::{Ctx, Result};
 
-use crate::engine::Intrinsics;
+use crate::engine::{Intrinsics, entropy};
 
 /// Installs everything that this module owns.
 ///
@@ -22,5 +24,7 @@ use crate::engine::Intrinsics;
 /// When the realm refuses a definition; it is then of no use.
 pub(crate) fn install(ctx: &Ctx<'_>, intrinsics: &Rc<Intrinsics>, output: &Rc<output::Output>, clock: &Rc<timers::Timers>) -> Result<()> {
     console::install(ctx, intrinsics, output)?;
-    timers::install(ctx, clock)
+    timers::install(ctx, clock)?;
+    web::install(ctx, entropy::fill)?;
+    intl::install(ctx)
 }

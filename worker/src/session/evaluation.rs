@@ -23,6 +23,7 @@ use crate::{
         self, Known,
         frames::{self, View},
     },
+    globals,
     source::{self, Mode},
     value::{self, Bounds, Fault, Notes},
 };
@@ -41,6 +42,7 @@ pub(super) fn run(realm: &Realm, channel: &Channel, order: Order) -> Option<Vec<
     shared.output.start(limits.console_bytes);
     shared.calls.start(limits);
     shared.timers.forget();
+    globals::web::begin_evaluation();
     alloc::rule(limits.heap_bytes);
     shared.budget.start(Duration::from_millis(limits.timeout_ms), Duration::from_millis(limits.cpu_ms));
     let id = order.id;
@@ -83,6 +85,11 @@ struct Evaluation<'a, 'js> {
 impl<'js> Evaluation<'_, 'js> {
     /// `None`: there is nobody to answer.
     fn run(mut self) -> Option<Ending> {
+        let zone = self.order.time_zone.as_deref().unwrap_or("UTC");
+        if !globals::intl::set_time_zone(zone) {
+            let message = format!("timeZone: there is no time zone {zone:?}; it takes an IANA name such as \"Europe/Prague\"");
+            return Some(Err(Box::new(EvaluationError::new(EvaluationCode::GuestError, "RangeError", message))));
+        }
         let file = format!("program-{}", self.order.id);
         let prepared = source::prepare(&self.order.source, self.order.form, self.order.language, self.order.keep);
         let given = self.furnish();
