@@ -1,5 +1,5 @@
 //! Locale-aware formatting against what ICU answers, and what is refused.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use rquickjs::{Context, Runtime, Value};
 
