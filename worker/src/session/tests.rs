@@ -119,7 +119,7 @@ impl Worker {
             inputs,
             collections: program.table(),
             limits: program.limits,
-            time_zone: None,
+            time_zone: program.time_zone.map(Into::into),
             keep: program.keep,
             parse_only: false,
         };
@@ -191,6 +191,7 @@ pub(super) struct Program {
     pub(super) collections: Vec<(&'static str, Vec<&'static str>)>,
     pub(super) host: Host,
     pub(super) limits: Limits,
+    pub(super) time_zone: Option<&'static str>,
     pub(super) keep: bool,
 }
 
@@ -202,6 +203,7 @@ impl Program {
             collections: vec![("orders", vec!["list", "refund"]), ("items", vec!["get"])],
             host: Box::new(|_, _| Reply::Echo),
             limits: Limits { drain_ms: 200, ..Limits::DEFAULT },
+            time_zone: None,
             keep: false,
         }
     }

@@ -132,3 +132,16 @@ fn the_guest_has_no_shared_memory_and_no_way_to_modules() {
         "{answer:?}"
     );
 }
+
+#[test]
+fn web_apis_and_the_zone_of_the_evaluation_are_there_in_an_evaluation() {
+    let source = "const sum = await crypto.subtle.digest('SHA-256', new TextEncoder().encode('abc'));
+        const late = await new Promise((done) => AbortSignal.timeout(1).addEventListener('abort', (e) => done(e.target.reason.name)));
+        return [new Date(0).toLocaleTimeString('en-GB'), new Uint8Array(sum).toHex().slice(0, 8), late, performance.now() < 60000]";
+    let mut program = Program::new(source);
+    program.time_zone = Some("Asia/Tokyo");
+    assert_eq!(program.run().value(), r#"["09:00:00","ba7816bf","TimeoutError",true]"#);
+    program.time_zone = Some("Mars/Base");
+    let answer = program.run();
+    assert!(answer.error().message.contains("no time zone \"Mars/Base\""), "{answer:?}");
+}
