@@ -77,7 +77,7 @@ fn console_output_is_cut_at_its_limit_with_a_marker_and_the_flag() {
         .run();
     assert_eq!(answer.truncated, [Stream::Stdout]);
     assert!(answer.stdout.len() <= 500, "{}", answer.stdout.len());
-    assert!(answer.stdout.contains("[cut: 500 bytes"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("[cut: limit consoleBytes is 500"), "{}", answer.stdout);
     assert_eq!(answer.stderr, "other\n");
     assert!(answer.warned(WarningCode::LimitNear)[0].contains("consoleBytes"));
 }
