@@ -17,8 +17,6 @@ use nix::{
 
 /// Bytes that wait before they are written without being asked for.
 const FLUSH_FROM: usize = 64 * 1024;
-/// Bytes of one read.
-const READ_BYTES: usize = 64 * 1024;
 
 /// The supervisor hung up, or said something that is no frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +34,8 @@ pub(crate) enum Waited {
 /// Frames over one socket.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    socket: OwnedFd,
+    /// `None` while a realm is rehearsed: nothing is read, and what is sent is dropped.
+    socket: Option<OwnedFd>,
     out: RefCell<Vec<u8>>,
     decoder: RefCell<FrameDecoder>,
 }
@@ -44,6 +43,15 @@ pub(crate) struct Channel {
 impl Channel {
     /// Takes a connected, blocking stream socket.
     pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self::over(Some(socket))
+    }
+
+    /// A channel to nobody, for a rehearsal.
+    pub(crate) fn to_nobody() -> Self {
+        Self::over(None)
+    }
+
+    fn over(socket: Option<OwnedFd>) -> Self {
         Self { socket, out: RefCell::new(Vec::new()), decoder: RefCell::new(FrameDecoder::new(frame::BODY_BYTES)) }
     }
 
@@ -67,9 +75,13 @@ impl Channel {
     pub(crate) fn flush(&self) -> Result<(), HungUp> {
         // Called from the allocator's last words too, possibly in the middle of `send`.
         let Ok(mut out) = self.out.try_borrow_mut() else { return Ok(()) };
+        let Some(socket) = &self.socket else {
+            out.clear();
+            return Ok(());
+        };
         let mut rest = out.as_slice();
         while !rest.is_empty() {
-            match nix::unistd::write(&self.socket, rest) {
+            match nix::unistd::write(socket, rest) {
                 Ok(0) => return Err(HungUp),
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
                 Err(Errno::EINTR) => {}
@@ -92,16 +104,15 @@ impl Channel {
         if patience.is_some() && self.poll(PollFlags::POLLIN, patience)? == Waited::TimedOut {
             return Ok(Waited::TimedOut);
         }
-        let mut buffer = [0; READ_BYTES];
+        let socket = self.socket.as_ref().ok_or(HungUp)?;
         loop {
-            match nix::unistd::read(&self.socket, &mut buffer) {
+            // Read in place: a buffer on the stack would be pages that no other code touches.
+            let read = self.decoder.borrow_mut().fill(|buffer| rustix::io::read(socket, rustix::buffer::spare_capacity(buffer)));
+            match read {
                 Ok(0) => return Err(HungUp),
-                Ok(count) => {
-                    self.decoder.borrow_mut().feed(buffer.get(..count).unwrap_or_default());
-                    return Ok(Waited::Came);
-                }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => {
+                Ok(_) => return Ok(Waited::Came),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => {
                     self.poll(PollFlags::POLLIN, None)?;
                 }
                 Err(_) => return Err(HungUp),
@@ -110,7 +121,8 @@ impl Channel {
     }
 
     fn poll(&self, events: PollFlags, patience: Option<Duration>) -> Result<Waited, HungUp> {
-        let mut fds = [PollFd::new(self.socket.as_fd(), events)];
+        let socket = self.socket.as_ref().ok_or(HungUp)?;
+        let mut fds = [PollFd::new(socket.as_fd(), events)];
         match ppoll(&mut fds, patience.map(TimeSpec::from), None) {
             Ok(0) => Ok(Waited::TimedOut),
             Ok(_) | Err(Errno::EINTR) => Ok(Waited::Came),

@@ -30,24 +30,36 @@ const NATIVE_STACK: u64 = 1024 * 1024;
 pub fn warm(stack_bytes: u64) -> Guest {
     let room = usize::try_from(stack_bytes.saturating_sub(NATIVE_STACK)).unwrap_or(usize::MAX);
     let ceilings = Ceilings { stack_bytes: Ceilings::default().stack_bytes.min(room.max(Ceilings::LEAST_STACK)) };
-    match engine::warm(&ceilings) {
+    #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
+    let guest = match engine::warm(&ceilings) {
         Ok(realm) => Guest(realm),
-        #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
         Err(fault) => panic!("the engine could not be built: {fault}"),
+    };
+    // What is made on first use (built-ins, caches, the processor's features) is made
+    // here, once, on pages that all workers share, and not in each of them.
+    for _ in 0..REHEARSALS {
+        #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
+        if let Err(fault) = engine::touch(&guest.0) {
+            panic!("the throw-away program failed: {fault}");
+        }
+        touch(&guest, &[0; 64]);
     }
+    guest
 }
+
+/// Runs of the throw-away program before the first fork: after two nothing more settles.
+const REHEARSALS: usize = 2;
 
 /// Makes the engine this worker's own: its randomness, and the pages that an ordinary
 /// evaluation touches. After the fork, before the last filter.
 ///
 /// # Panics
-/// When the throw-away program fails: the realm is of no use then.
+/// When the rehearsal fails: the realm is of no use then.
 pub fn touch(guest: &Guest, seed: &[u8; 64]) {
     engine::reseed(&guest.0, seed);
-    let touched = engine::touch(&guest.0);
     #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
-    if let Err(fault) = touched {
-        panic!("the throw-away program failed: {fault}");
+    if let Err(fault) = session::rehearse(&guest.0) {
+        panic!("the rehearsal failed: {fault}");
     }
 }
 

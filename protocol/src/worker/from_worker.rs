@@ -291,8 +291,10 @@ mod tests {
 
     #[test]
     fn a_payload_can_not_end_the_line_that_carries_it_to_a_client() {
-        for text in ["{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"value\":[1,\n2],\"usage\":{\"cpuMs\":0,\"peakMemoryBytes\":0}}}",
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":{\r}}}"] {
+        for text in [
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"value\":[1,\n2],\"usage\":{\"cpuMs\":0,\"peakMemoryBytes\":0}}}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"host.call\",\"params\":{\"function\":0,\"input\":{\r}}}",
+        ] {
             assert!(read_from_worker(text.as_bytes()).is_err(), "{text}");
             let harmless = text.replace(['\n', '\r'], " ");
             assert!(read_from_worker(harmless.as_bytes()).is_ok(), "{harmless}");

@@ -250,7 +250,9 @@ fn told(fault: &Fault<'_>, limits: &Limits) -> String {
     match fault {
         Fault::Cycle { path } => format!("the input contains itself at {path}, which JSON can not say"),
         Fault::TooDeep { path } => format!("the input is nested deeper than {NESTING_LEVELS} levels at {path}"),
-        Fault::TooLarge => format!("the input has more bytes of JSON than it may ({})", brig_protocol::limits::named("inputBytes", limits.input_bytes)),
+        Fault::TooLarge => {
+            format!("the input has more bytes of JSON than it may ({})", brig_protocol::limits::named("inputBytes", limits.input_bytes))
+        }
         Fault::Threw { path, .. } => format!("reading the input threw at {path}"),
     }
 }

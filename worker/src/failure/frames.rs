@@ -40,6 +40,11 @@ pub(crate) fn remember(file: &str, view: Rc<View>) {
     });
 }
 
+/// Forgets all views: their programs are over, and so are the realms that ran them.
+pub(crate) fn forget_all() {
+    VIEWS_BY_FILE.take();
+}
+
 /// A place in a program's text as sent, 1-based.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {

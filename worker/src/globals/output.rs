@@ -65,7 +65,8 @@ impl Output {
         if state.cut {
             return;
         }
-        let marker = format!("\n[cut: {}]\n", brig_protocol::limits::named("consoleBytes", u64::try_from(self.limit.get()).unwrap_or(u64::MAX)));
+        let marker =
+            format!("\n[cut: {}]\n", brig_protocol::limits::named("consoleBytes", u64::try_from(self.limit.get()).unwrap_or(u64::MAX)));
         // Room for the marker is kept free, unless the limit is hardly more than that.
         let marker = if marker.len() < self.limit.get() / 2 { marker.as_str() } else { "" };
         let room = self.limit.get().saturating_sub(state.bytes + marker.len());

@@ -45,12 +45,24 @@ pub(super) fn run(realm: &Realm, channel: &Channel, order: Order) -> Option<Vec<
     globals::web::begin_evaluation();
     alloc::rule(limits.heap_bytes);
     shared.budget.start(Duration::from_millis(limits.timeout_ms), Duration::from_millis(limits.cpu_ms));
-    let id = order.id;
+    let (id, rehearsal) = (order.id, order.rehearsal);
     let ending = realm.context.with(|ctx| Evaluation { ctx: &ctx, shared, channel, order }.run())?;
     let cpu = shared.budget.cpu_used();
     shared.budget.stop();
     shared.output.hand_over();
+    if rehearsal {
+        realm.context.with(|ctx| strike(&ctx, shared));
+    }
     answer(id, ending, cpu, &limits)
+}
+
+/// Takes away what a rehearsal defined.
+fn strike(ctx: &Ctx<'_>, shared: &Shared) {
+    bridge::withdraw(ctx, &shared.world);
+    if ctx.globals().remove("inputs").is_err() {
+        drop(ctx.catch());
+    }
+    frames::forget_all();
 }
 
 fn answer(id: u64, ending: Ending, cpu: Duration, limits: &Limits) -> Option<Vec<u8>> {
@@ -131,10 +143,11 @@ impl<'js> Evaluation<'_, 'js> {
             }
             freeze_deep(self.ctx, &inputs)?;
             let inputs = Property::from(inputs).enumerable();
-            let inputs = if self.order.keep { inputs.configurable() } else { inputs };
+            let passing = self.order.keep || self.order.rehearsal;
+            let inputs = if passing { inputs.configurable() } else { inputs };
             self.ctx.globals().prop("inputs", inputs)?;
             let outlets = (&*shared.outbox, &*shared.output);
-            bridge::define(self.ctx, &shared.calls, &shared.world, outlets, self.order.collections.clone(), self.order.keep)
+            bridge::define(self.ctx, &shared.calls, &shared.world, outlets, self.order.collections.clone(), passing)
         };
         define().map_err(|fault| {
             drop(self.ctx.catch());
