@@ -156,3 +156,35 @@ unsafe impl Allocator for CountingAllocator {
         size_of_block(ptr)
     }
 }
+
+/// Largest hole that is plugged, in bytes; there is at most one of each greater size.
+const HOLE_MOST: usize = 64 * 1024;
+
+/// Takes every hole that the warming left in the heap, and keeps it: what is allocated
+/// from now on lies together at the heap's end, on pages of its own. Without this a copy
+/// writes into pages all over the heap, each of which the kernel must copy for it.
+/// Called once, in the nursery.
+pub(crate) fn plug_holes() {
+    // SAFETY: sbrk(0) only asks where the heap ends.
+    let end = unsafe { libc::sbrk(0) } as usize;
+    let mut size = HOLE_MOST;
+    while size >= 16 {
+        // Bounded by the heap's own size: every round takes at least `size` bytes of it.
+        for _ in 0..PLUGS_MOST {
+            // SAFETY: malloc takes any size.
+            let block = unsafe { libc::malloc(size) };
+            let place = block as usize;
+            // The chunk at the heap's end is the last that malloc cuts from: once it gives
+            // pieces of that, no hole of this size is left.
+            if block.is_null() || place.saturating_add(2 * HOLE_MOST) > end {
+                // SAFETY: the block was just given by malloc, and is not kept.
+                unsafe { libc::free(block) };
+                break;
+            }
+        }
+        size = if size > 1024 { size / 2 } else { size - 16 };
+    }
+}
+
+/// More holes of one size than a warmed heap has.
+const PLUGS_MOST: usize = 4096;
