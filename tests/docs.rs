@@ -101,6 +101,37 @@ fn every_link_between_documents_leads_somewhere() {
     }
 }
 
+/// Every source of the project, as one text.
+fn all_sources() -> String {
+    let mut text = String::new();
+    let mut queue: Vec<PathBuf> =
+        ["protocol", "supervisor", "worker", "client", "tests"].iter().map(|folder| root().join(folder)).collect();
+    while let Some(path) = queue.pop() {
+        if path.is_dir() {
+            queue.extend(std::fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&std::fs::read_to_string(&path).expect("a source"));
+        }
+    }
+    text
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let sources = all_sources();
+    let mut named = 0;
+    for name in ["docs/architecture.md", "docs/attacks.md"] {
+        let text = document(name);
+        for word in text.split('`').filter(|word| word.contains('_') && word.matches('_').count() >= 3) {
+            if word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
+                assert!(sources.contains(&format!("fn {word}(")), "{name} names the test {word}, which does not exist");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 20, "only {named} tests were found in the documents");
+}
+
 /// Fenced blocks of a document in one language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
