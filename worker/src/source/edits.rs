@@ -98,8 +98,7 @@ impl PositionMap {
     }
 
     /// The position, in the text as sent, of what the engine reports at `line` and
-    /// `column` of the prepared code. The engine counts columns in bytes, from 1 (from 0
-    /// on the first line); the answer counts characters, from 1. Positions outside the
+    /// `column` of the prepared code. The engine counts columns in bytes, from 1; the answer counts characters, from 1. Positions outside the
     /// code are drawn to its nearest end. Takes time linear in the size of the text.
     #[must_use]
     pub(crate) fn original(&self, line: u32, column: u32) -> (u32, u32) {
@@ -114,9 +113,7 @@ impl PositionMap {
 fn engine_offset(code: &str, line: u32, column: u32) -> usize {
     let column = usize::try_from(column).unwrap_or(usize::MAX);
     if line <= 1 {
-        // The engine measures from the end of the line before, which line 1 lacks: byte 0
-        // and byte 1 are both its column 1.
-        return if column <= 1 { 0 } else { column.min(code.len()) };
+        return column.saturating_sub(1).min(code.len());
     }
     let mut seen = 1;
     let mut start = code.len();

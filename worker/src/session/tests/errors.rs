@@ -13,8 +13,16 @@ fn an_error_has_its_line_column_excerpt_and_stack_in_the_text_as_sent() {
 
 #[test]
 fn a_first_line_has_the_right_column_too() {
-    let error = run("const a = 1; missing.x").error.unwrap();
-    assert_eq!((error.line, error.name.as_str()), (Some(1), "ReferenceError"), "{error:?}");
+    for (program, column) in [
+        ("const a = 1; missing.x", 14),
+        ("missing", 1),
+        ("return missing", 8),
+        ("throw new Error('a')", 11),
+        ("const n = (1 as number) + missing", 27),
+    ] {
+        let error = run(program).error.unwrap();
+        assert_eq!((error.line, error.column), (Some(1), Some(column)), "{program}: {error:?}");
+    }
 }
 
 #[test]
