@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
+/// What the kernel gives a kept worker beyond `vms.cpu_ms`, in milliseconds: the
+/// supervisor is to be first, for it can say what happened.
+const KEPT_CPU_SLACK_MS: u32 = 1_000;
+
 /// The brig supervisor: evaluates untrusted JavaScript next to trusted credentials.
 #[derive(Debug, clap::Parser)]
 #[command(name = "brigd", version, about)]
@@ -166,6 +170,7 @@ pub(crate) fn worker_settings(config: &Config) -> Result<WorkerSettings, Fault> 
         },
         uid_range: config.workers.uid_range,
         ceilings: config.ceilings()?,
+        kept_cpu_ms: config.vms.cpu_ms.saturating_add(KEPT_CPU_SLACK_MS),
         ready: config.workers.ready,
         most: config.workers.most,
         generation_workers: config.workers.generation_workers,
