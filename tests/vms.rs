@@ -40,7 +40,10 @@ fn error_code(result: &Value) -> &str {
 }
 
 fn says_lost(result: &Value) -> bool {
-    let warned = result.get("warnings").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one.get("code") == Some(&json!("vm_lost"))));
+    let warned = result
+        .get("warnings")
+        .and_then(Value::as_array)
+        .is_some_and(|all| all.iter().any(|one| one.get("code") == Some(&json!("vm_lost"))));
     let hinted = result.pointer("/error/hint").and_then(Value::as_str).is_some_and(|hint| hint.contains("vm.create"));
     warned && hinted
 }
@@ -275,9 +278,8 @@ fn functions_of_a_vm_are_answered_by_its_maker_and_those_of_a_request_by_who_ask
     let call = maker.next_message();
     assert_eq!(call.pointer("/params/function"), Some(&json!("svc.f")), "{call}");
     maker.take_call(&call, &mut Handlers::none().on("svc.f", json!({"kind": "static", "result": "maker"})));
-    let mut handlers = Handlers::none()
-        .on("svc.g", json!({"kind": "static", "result": "asker"}))
-        .on("own.h", json!({"kind": "static", "result": "own"}));
+    let mut handlers =
+        Handlers::none().on("svc.g", json!({"kind": "static", "result": "asker"})).on("own.h", json!({"kind": "static", "result": "own"}));
     let answer = asker.answer(id, &mut handlers);
     assert_eq!(answer.pointer("/result/value"), Some(&json!(["maker", "asker", "own"])), "{answer}");
     // The functions of one request are not there for the next.
@@ -288,13 +290,17 @@ fn functions_of_a_vm_are_answered_by_its_maker_and_those_of_a_request_by_who_ask
 fn the_limits_and_the_time_zone_of_a_vm_hold_for_each_evaluation() {
     let brigd = Brigd::start();
     let mut client = brigd.connect();
-    let vm = create(&mut client, &json!({"limits": {"hostCalls": 1, "timeoutMs": 5000}, "timeZone": "Asia/Tokyo", "hostFunctions": {"svc": {"f": {}}}}));
+    let vm = create(
+        &mut client,
+        &json!({"limits": {"hostCalls": 1, "timeoutMs": 5000}, "timeZone": "Asia/Tokyo", "hostFunctions": {"svc": {"f": {}}}}),
+    );
     assert_eq!(value(&mut client, &vm, "Intl.DateTimeFormat().resolvedOptions().timeZone"), json!("Asia/Tokyo"));
     let mut handlers = Handlers::none().on("svc.f", json!({"kind": "static", "result": 1}));
     let params = json!({"source": "await svc.f({}); await svc.f({})", "vm": vm, "limits": {"hostCalls": 5}});
     let result = client.evaluate_with(&params, &mut handlers);
     assert_eq!(error_code(&result), "call_limit", "{result}");
-    let own = client.result("evaluate", &json!({"source": "Intl.DateTimeFormat().resolvedOptions().timeZone", "vm": vm, "timeZone": "Europe/Prague"}));
+    let own = client
+        .result("evaluate", &json!({"source": "Intl.DateTimeFormat().resolvedOptions().timeZone", "vm": vm, "timeZone": "Europe/Prague"}));
     assert_eq!(own.get("value"), Some(&json!("Europe/Prague")), "{own}");
     let wrong = client.call("vm.create", &json!({"hostFunctions": {"svc": {"f": {"inputSchema": {"type": "nothing"}}}}}));
     assert_eq!(wrong.pointer("/error/data/code"), Some(&json!("invalid_schema")), "{wrong}");
@@ -403,11 +409,8 @@ fn another_user_can_not_use_see_or_end_a_vm() {
         let brigd = BrigdOptions::default().config(config).start();
         let mut client = brigd.connect();
         let vm = new_vm(&mut client);
-        for (method, params) in [
-            ("evaluate", json!({"source": "1", "vm": vm})),
-            ("vm.dispose", json!({"vm": vm})),
-            ("vm.list", json!({})),
-        ] {
+        for (method, params) in [("evaluate", json!({"source": "1", "vm": vm})), ("vm.dispose", json!({"vm": vm})), ("vm.list", json!({}))]
+        {
             let answer = ask_as(OTHER, &brigd, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
             let code = answer.pointer("/error/data/code").and_then(Value::as_str);
             match (permitted, method) {

@@ -149,7 +149,11 @@ fn is_traceparent(text: &str) -> bool {
 ///
 /// # Errors
 /// `invalid_params` for a limit below its minimum.
-pub(super) fn narrowed(ceilings: &Limits, mut asked: RequestedLimits, timeout_ms: Option<u64>) -> Result<(Limits, Vec<Warning>), ErrorData> {
+pub(super) fn narrowed(
+    ceilings: &Limits,
+    mut asked: RequestedLimits,
+    timeout_ms: Option<u64>,
+) -> Result<(Limits, Vec<Warning>), ErrorData> {
     match (asked.timeout_ms, timeout_ms) {
         (Some(one), Some(other)) if one != other => {
             return Err(invalid(format!(

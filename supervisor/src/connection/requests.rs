@@ -191,7 +191,8 @@ impl Requests {
                 tracing::debug!(uid = self.peer.uid, message = %data.message, "a cancel without effect");
             }
         } else if name == method::VM_DISPOSE {
-            let disposed = self.check_permitted().and_then(|()| api::vm::dispose(&self.service, self.peer, params.map_or("{}", RawValue::get)));
+            let disposed =
+                self.check_permitted().and_then(|()| api::vm::dispose(&self.service, self.peer, params.map_or("{}", RawValue::get)));
             if let Err(data) = disposed {
                 tracing::debug!(uid = self.peer.uid, message = %data.message, "a dispose without effect");
             }

@@ -148,7 +148,11 @@ impl Request {
     /// # Errors
     /// What is wrong with the request, by member.
     pub(crate) fn program(&self, ceilings: &Limits) -> Result<Program<'_>, ErrorData> {
-        let checked = if self.asked == Asked::Check { api::evaluate::check(self.text(), ceilings) } else { api::evaluate::evaluate(self.text(), ceilings) };
+        let checked = if self.asked == Asked::Check {
+            api::evaluate::check(self.text(), ceilings)
+        } else {
+            api::evaluate::evaluate(self.text(), ceilings)
+        };
         checked.map(|checked| checked.program)
     }
 }

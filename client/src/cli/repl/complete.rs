@@ -47,7 +47,9 @@ impl Names {
             return (0, COMMANDS.iter().filter(|name| name.starts_with(before)).map(|name| (*name).to_owned()).collect());
         }
         let part_of_word = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '$' || one == '.';
-        let start = before.rfind(|one| !part_of_word(one)).map_or(0, |at| at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+        let start = before
+            .rfind(|one| !part_of_word(one))
+            .map_or(0, |at| at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
         let word = before.get(start..).unwrap_or_default();
         if word.is_empty() {
             return (start, Vec::new());

@@ -22,7 +22,8 @@ pub(super) fn goes_on(text: &str) -> bool {
 }
 
 /// Words after which a `/` begins a regular expression.
-const BEFORE_EXPRESSION: &[&str] = &["return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "await", "yield"];
+const BEFORE_EXPRESSION: &[&str] =
+    &["return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do", "else", "await", "yield"];
 /// Operators that need something behind them.
 const OPERATORS: &[&str] = &["=>", "=", "&&", "||", "??", "+", "-", "*", "%", "&", "|", "^", "?", ":", ",", "<", "."];
 
@@ -196,8 +197,22 @@ mod tests {
     #[test]
     fn what_is_open_goes_on() {
         for open in [
-            "f(", "[1,", "if (x) {", "`a", "`a ${1 + (", "`a ${ {b: `c`} } ", "/* x", "const a =", "x =>", "a &&", "list\n  .map(f).", "a ? b :",
-            "'a\\\n", "({ a: '}' ", "// x\nf(", "x +",
+            "f(",
+            "[1,",
+            "if (x) {",
+            "`a",
+            "`a ${1 + (",
+            "`a ${ {b: `c`} } ",
+            "/* x",
+            "const a =",
+            "x =>",
+            "a &&",
+            "list\n  .map(f).",
+            "a ? b :",
+            "'a\\\n",
+            "({ a: '}' ",
+            "// x\nf(",
+            "x +",
         ] {
             assert!(goes_on(open), "{open}");
         }
@@ -206,8 +221,28 @@ mod tests {
     #[test]
     fn what_is_closed_or_can_not_be_closed_any_more_does_not() {
         for whole in [
-            "1+2", "f()", "'it''s'", "'(", "\"{\"", "`${'`'}`", "`a\nb`", "/[/(]/.test(x)", "a / b", "i++", "i--", "// (", "/* ( */ 1", ")",
-            "x = /\\(/", "return /{/", "[1].length / 2", "'a\\'('", "`\\``", "({ a: 1 })", "a => a", "!x",
+            "1+2",
+            "f()",
+            "'it''s'",
+            "'(",
+            "\"{\"",
+            "`${'`'}`",
+            "`a\nb`",
+            "/[/(]/.test(x)",
+            "a / b",
+            "i++",
+            "i--",
+            "// (",
+            "/* ( */ 1",
+            ")",
+            "x = /\\(/",
+            "return /{/",
+            "[1].length / 2",
+            "'a\\'('",
+            "`\\``",
+            "({ a: 1 })",
+            "a => a",
+            "!x",
         ] {
             assert!(!goes_on(whole), "{whole}");
         }
