@@ -29,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) clients: Clients,
     /// Running and waiting.
     pub(crate) queue: Queue,
+    /// Kept workers.
+    pub(crate) vms: Vms,
     /// Threads.
     pub(crate) runtime: Runtime,
     /// Records of host calls.
@@ -115,7 +117,8 @@ pub(crate) struct Workers {
     pub(crate) ready: usize,
     /// How many may live at the same time.
     pub(crate) most: usize,
-    /// First uid and number of uids for workers when brigd runs as root.
+    /// First uid and number of uids for workers when brigd runs as root; without it root
+    /// takes them from 400000 on.
     pub(crate) uid_range: Option<(u32, u32)>,
     /// A nursery is replaced after so many workers.
     pub(crate) generation_workers: u64,
@@ -180,6 +183,28 @@ pub(crate) struct Queue {
 impl Default for Queue {
     fn default() -> Self {
         Self { running: 96, running_each: 64, waiting: 4096, waiting_each: 512, wait_ms: 10_000 }
+    }
+}
+
+/// `[vms]`
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Vms {
+    /// A vm in which nothing ran for so long ends, in milliseconds.
+    pub(crate) idle_timeout_ms: u64,
+    /// A vm ends after so long in any case, in milliseconds.
+    pub(crate) lifetime_ms: u64,
+    /// CPU time of a vm over all of its evaluations, in milliseconds.
+    pub(crate) cpu_ms: u32,
+    /// Vms of one principal.
+    pub(crate) most_each: usize,
+    /// Vms in all: each takes one of `workers.most`.
+    pub(crate) most: usize,
+}
+
+impl Default for Vms {
+    fn default() -> Self {
+        Self { idle_timeout_ms: 300_000, lifetime_ms: 3_600_000, cpu_ms: 600_000, most_each: 4, most: 24 }
     }
 }
 
@@ -253,6 +278,16 @@ impl Config {
         ] {
             if value < least {
                 return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
+        }
+        // A day at most: what is never over would be a worker that is never given back.
+        for (setting, value) in [
+            ("vms.idle_timeout_ms", self.vms.idle_timeout_ms),
+            ("vms.lifetime_ms", self.vms.lifetime_ms),
+            ("vms.cpu_ms", u64::from(self.vms.cpu_ms)),
+        ] {
+            if !(1..=86_400_000).contains(&value) {
+                return Err(fault(setting, value, "it must be between 1 and 86400000"));
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod vm;
 
 use clap::Parser;
 use config::Config;

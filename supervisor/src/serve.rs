@@ -142,6 +142,7 @@ async fn tell_status(service: &Service, mut asked: Signal) {
         tracing::info!(
             running,
             queued,
+            vms = service.vms.count(),
             ready = pool.ready,
             coming = pool.coming,
             leased = pool.leased,

@@ -13,6 +13,7 @@ use crate::listener::{Doors, Peer};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::records::Records;
+use crate::vm::Vms;
 use brig_protocol::limits::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,6 +51,8 @@ pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     /// Evaluations that run.
     pub(crate) running: Arc<Registry>,
+    /// Workers that are kept between evaluations.
+    pub(crate) vms: Arc<Vms>,
     /// Compiled schemas.
     pub(crate) schemas: SchemaCache,
     /// Threads for long judgements.
@@ -79,6 +82,7 @@ impl Service {
             answers: Answers::new(),
             metrics: Metrics::default(),
             running: Arc::default(),
+            vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             audit: Arc::new(records),

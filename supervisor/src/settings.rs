@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
+/// What the kernel gives a kept worker beyond `vms.cpu_ms`, in milliseconds: the
+/// supervisor is to be first, for it can say what happened.
+const KEPT_CPU_SLACK_MS: u32 = 1_000;
+
 /// The brig supervisor: evaluates untrusted JavaScript next to trusted credentials.
 #[derive(Debug, clap::Parser)]
 #[command(name = "brigd", version, about)]
@@ -164,13 +168,35 @@ pub(crate) fn worker_settings(config: &Config) -> Result<WorkerSettings, Fault> 
             Level::Strong => brig_protocol::control::Level::Strong,
             Level::Minimal => brig_protocol::control::Level::Minimal,
         },
-        uid_range: config.workers.uid_range,
+        uid_range: config.workers.uid_range.or_else(|| uid_range_of_root(config.workers.most)),
         ceilings: config.ceilings()?,
+        kept_cpu_ms: config.vms.cpu_ms.saturating_add(KEPT_CPU_SLACK_MS),
         ready: config.workers.ready,
         most: config.workers.most,
         generation_workers: config.workers.generation_workers,
         generation_age: Duration::from_secs(config.workers.generation_seconds),
         ..WorkerSettings::default()
+    })
+}
+
+/// First of the uids that workers get from root when no range is set: no distribution,
+/// service manager or container tool gives ids between 65536 and 524287 to anybody.
+const ROOT_UID_BASE: u32 = 400_000;
+
+/// Uids for workers where none are set: as root one each, where this user namespace has
+/// them; an ordinary user has none to give.
+fn uid_range_of_root(most: usize) -> Option<(u32, u32)> {
+    let count = u32::try_from(most).ok()?.checked_add(2)?;
+    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    (rustix::process::geteuid().is_root() && holds(&map, ROOT_UID_BASE, count)).then_some((ROOT_UID_BASE, count))
+}
+
+/// Whether an `uid_map` has all of `count` ids from `first` on, in one line of it.
+fn holds(map: &str, first: u32, count: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers.as_slice(), [inside, _, length]
+            if *inside <= u64::from(first) && u64::from(first) + u64::from(count) <= inside + length)
     })
 }
 
@@ -197,6 +223,15 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use clap::Parser as _;
+
+    #[test]
+    fn a_range_of_ids_must_be_wholly_in_one_line_of_the_map() {
+        assert!(holds("         0          0 4294967295\n", 400_000, 130));
+        assert!(holds("0 100000 65536\n400000 900000 130\n", 400_000, 130));
+        assert!(!holds("0 100000 65536\n", 400_000, 130));
+        assert!(!holds("0 0 400100\n", 400_000, 130));
+        assert!(!holds("", 400_000, 130));
+    }
 
     #[test]
     fn arguments_win_over_the_file() {

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     /// Run a program from a file
     #[command(after_help = Exit::help())]
     Run(RunArgs),
+    /// Run one input after the other; names persist
+    Repl(ReplArgs),
     /// Parse a program without running it
     Check(CheckArgs),
     /// Print the versions of this command and of brigd
@@ -66,6 +68,35 @@ pub(crate) struct RunArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) options: ProgramArgs,
+}
+
+/// What every input of a `brig repl` is given and may do.
+#[derive(Args, Debug)]
+pub(crate) struct ReplArgs {
+    /// The global `inputs`: a JSON file, `name=text`, or `name:=JSON`; later ones win
+    #[arg(short, long, value_name = "FILE|NAME=TEXT|NAME:=JSON")]
+    pub(crate) inputs: Vec<String>,
+    /// Host functions whose handlers are commands; see docs/cli.md
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) functions: Vec<PathBuf>,
+    /// Wall-clock limit of each input, such as `500ms`, `5s` or `2m` [default: 30s]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Lower a limit, such as `heapBytes=16MiB` or `cpuMs=2s`
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = limit)]
+    pub(crate) limit: Vec<LimitArg>,
+    /// Let programs call only functions that match, such as `orders.list` or `orders.*`
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) allow: Vec<String>,
+    /// Never let programs call functions that match; wins over --allow
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) deny: Vec<String>,
+    /// IANA time zone [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
+    /// Print no greeting
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Args, Debug)]

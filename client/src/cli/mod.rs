@@ -12,6 +12,7 @@ mod functions_file;
 mod inputs;
 mod read;
 mod render;
+mod repl;
 mod run;
 mod session;
 mod terminal;
@@ -48,6 +49,7 @@ async fn dispatch(cli: Cli) -> Exit {
     let done = match cli.command {
         Command::Eval(eval) => run::eval(&cli.global, eval).await,
         Command::Run(program) => run::run(&cli.global, program).await,
+        Command::Repl(repl) => repl::repl(&cli.global, repl).await,
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,

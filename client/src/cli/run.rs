@@ -74,7 +74,7 @@ fn request(program: &Text, options: &ProgramArgs) -> Result<Evaluate, Fault> {
 
 /// The last rule that matches wins, so the denials come last. With nothing but denials
 /// everything else stays allowed; this only ever narrows what policy grants.
-fn scope(allow: &[String], deny: &[String]) -> Option<Scope<'static>> {
+pub(super) fn scope(allow: &[String], deny: &[String]) -> Option<Scope<'static>> {
     if allow.is_empty() && deny.is_empty() {
         return None;
     }
@@ -93,17 +93,17 @@ fn scope(allow: &[String], deny: &[String]) -> Option<Scope<'static>> {
 }
 
 /// The signals that mean: stop.
-struct Stops {
+pub(super) struct Stops {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
 }
 
 impl Stops {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { interrupt: signal(SignalKind::interrupt()).ok(), terminate: signal(SignalKind::terminate()).ok() }
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         async fn one(signal: &mut Option<Signal>) {
             match signal {
                 Some(signal) => drop(signal.recv().await),
@@ -118,7 +118,7 @@ impl Stops {
 }
 
 /// The answer, also after a first Ctrl-C. Nothing after a second.
-async fn await_or_cancel(mut evaluation: Evaluation) -> Option<Result<EvaluateResult, brig::Error>> {
+pub(super) async fn await_or_cancel(mut evaluation: Evaluation) -> Option<Result<EvaluateResult, brig::Error>> {
     let mut stops = Stops::new();
     let canceller: Canceller = evaluation.canceller();
     tokio::select! {

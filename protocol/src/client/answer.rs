@@ -209,6 +209,8 @@ pub enum WarningCode {
     FunctionDisabled,
     /// A declared schema has a keyword that looks misspelt.
     SuspectSchema,
+    /// The vm that the program ran in is lost with its realm.
+    VmLost,
     /// More warnings than are kept.
     MoreWarnings,
 }

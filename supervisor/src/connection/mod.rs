@@ -56,6 +56,7 @@ pub(crate) async fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>,
     drop(reader);
     // Workers are killed and host calls recorded before the connection is forgotten.
     requests.stop_all(StopCause::ClientGone);
+    requests.end_vms();
     requests.hang_up();
     outbox.close();
     while requests.answered().await.is_some() {}

@@ -8,8 +8,9 @@ use super::link::Link;
 use super::outbox::Outbox;
 use crate::api::idempotency::{self, Claim};
 use crate::api::{self, Method};
-use crate::evaluation::{self, Ended, Parties, Request, Stop, StopCause};
+use crate::evaluation::{self, Asked, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
+use crate::pool::Lease;
 use crate::service::Service;
 use brig_protocol::client::{CancelParams, CheckResult, EvaluateResult, Outcome, method};
 use brig_protocol::codes::RequestCode;
@@ -63,6 +64,11 @@ impl Requests {
         }
     }
 
+    /// Ends the vms that were made by this connection.
+    pub(super) fn end_vms(&self) {
+        self.service.vms.end_connection(self.connection);
+    }
+
     /// The client will answer no more calls.
     pub(super) fn hang_up(&self) {
         self.link.hang_up();
@@ -104,8 +110,9 @@ impl Requests {
                     Err(data) => self.refuse(Some(&id), &data),
                     Ok(Method::Cancel) => self.cancel_asked(&id, params),
                     Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
-                    Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, false),
-                    Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, true),
+                    Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
+                    Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
+                    Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
                 }
             }
         }
@@ -146,8 +153,8 @@ impl Requests {
     }
 
     /// Starts what needs a worker.
-    fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, check: bool) {
-        let request = self.check_permitted().and_then(|()| self.request(bytes, params, check));
+    fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
+        let request = self.check_permitted().and_then(|()| self.request(bytes, params, asked));
         let request = match request {
             Ok(request) => request,
             Err(data) => return self.refuse(Some(&id), &data),
@@ -165,7 +172,7 @@ impl Requests {
         }));
     }
 
-    fn request(&self, bytes: Vec<u8>, params: Range<usize>, check: bool) -> Result<Request, ErrorData> {
+    fn request(&self, bytes: Vec<u8>, params: Range<usize>, asked: Asked) -> Result<Request, ErrorData> {
         if !self.service.is_serving() {
             return Err(ErrorData::new(RequestCode::ShuttingDown, "brigd is draining and takes no new work; nothing ran"));
         }
@@ -175,13 +182,19 @@ impl Requests {
         }
         // It was read as UTF-8 a moment ago.
         let line = String::from_utf8(bytes).map_err(|_| ErrorData::new(RequestCode::ParseError, "the line is not UTF-8"))?;
-        Ok(Request::new(line, params, check, held))
+        Ok(Request::new(line, params, asked, held))
     }
 
     fn notified(&self, name: &str, params: Option<&RawValue>) {
         if name == method::CANCEL {
             if let Err(data) = self.cancel(params) {
                 tracing::debug!(uid = self.peer.uid, message = %data.message, "a cancel without effect");
+            }
+        } else if name == method::VM_DISPOSE {
+            let disposed =
+                self.check_permitted().and_then(|()| api::vm::dispose(&self.service, self.peer, params.map_or("{}", RawValue::get)));
+            if let Err(data) = disposed {
+                tracing::debug!(uid = self.peer.uid, message = %data.message, "a dispose without effect");
             }
         } else {
             let name = brig_protocol::escape::escaped(name, 100);
@@ -215,8 +228,10 @@ impl Requests {
 
 /// Runs one request and answers it.
 async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
-    if request.is_check() {
-        return answer_check(id, request, parties).await;
+    match request.asked() {
+        Asked::Check => return answer_check(id, request, parties).await,
+        Asked::VmCreate => return answer_create(id, request, parties).await,
+        Asked::Evaluate => {}
     }
     let outcome = match request.idempotency_key(&parties.service.ceilings) {
         Err(data) => Err(data),
@@ -239,8 +254,8 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
 /// Answers whether a program parses: a worker is no less needed for that.
 async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match evaluation::run(request, parties).await {
-        Ok(Ended { result, lease, ticket: _ticket }) => {
-            lease.retire();
+        Ok(Ended { result, worker, ticket: _ticket }) => {
+            retire(worker.settle());
             rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
         }
         Err(data) => {
@@ -251,9 +266,27 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
     parties.outbox.send_when_room(line).await;
 }
 
+/// Makes a vm.
+async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
+    let made = match api::vm::declared(request, &parties.service.ceilings) {
+        Ok(declared) => parties.service.vms.create(declared, &parties).await,
+        Err(data) => Err(data),
+    };
+    let line = match made {
+        Ok(made) => rpc::result(id, &made),
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            rpc::error(Some(id), &data)
+        }
+    };
+    parties.outbox.send_when_room(line).await;
+}
+
 /// The answer goes out first; what is let go wakes others.
 async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, parties: Parties<'_>) {
-    let Ended { result, lease, ticket } = ended;
+    let Ended { result, worker, ticket } = ended;
+    // That of a vm goes back before the answer: who has that may ask for the vm again.
+    let lease = worker.settle();
     let line = match kept {
         Some(kept) => rpc::result(id, kept),
         None => rpc::result(id, &result),
@@ -261,17 +294,24 @@ async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, pa
     drop(result);
     if !parties.outbox.congested() {
         parties.outbox.send(line);
-        lease.retire();
+        retire(lease);
         return drop(ticket);
     }
     // Nobody else waits for a client that is behind: its answer waits on its own account.
-    lease.retire();
+    retire(lease);
     drop(ticket);
     let mut held = parties.service.budget.holder(parties.peer.uid);
     if held.resize(line.len()) {
         parties.outbox.send_when_room(line).await;
     } else {
         parties.outbox.close_over_budget();
+    }
+}
+
+/// A worker of one evaluation is done.
+fn retire(lease: Option<Lease>) {
+    if let Some(lease) = lease {
+        lease.retire();
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! Owns what is done with the worker, the calls that are still open, and the figures.
 
+use super::holding::Holding;
 use super::run::Run;
 use super::verdict::{self, Judged, Verdict};
 use crate::admission::Ticket;
-use crate::pool::Lease;
+use crate::pool;
+use crate::vm::Lost;
 use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
 use brig_protocol::codes::EvaluationCode;
 use brig_protocol::limits::Limits;
-use brig_protocol::worker::WorkerUsage;
+use brig_protocol::worker::{Phase, WorkerUsage};
 use futures_util::StreamExt;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -18,8 +20,8 @@ use tokio::time::Instant;
 pub(crate) struct Ended {
     /// The answer.
     pub(crate) result: EvaluateResult,
-    /// The worker, to be retired.
-    pub(crate) lease: Lease,
+    /// The worker, to be let go.
+    pub(crate) worker: Holding,
     /// The place in the queue.
     pub(crate) ticket: Ticket,
 }
@@ -30,7 +32,9 @@ impl Run {
         let (verdict, at) = self.verdict.take().unwrap_or((Verdict::Died, Instant::now()));
         self.end_calls().await;
         let mut cpu = self.lease.cpu_time();
-        if verdict.kills() {
+        let polite = self.lease.conversation().phase() == Phase::Finished;
+        let lost = if self.lease.is_kept() { verdict.loses(polite) } else { None };
+        if verdict.kills() && (lost.is_some() || !self.lease.is_kept()) {
             self.lease.kill();
         }
         let report = if matches!(verdict, Verdict::Died) { Some(self.lease.ended().await) } else { None };
@@ -38,7 +42,13 @@ impl Run {
             cpu = Some(report.cpu);
         }
         self.log(&verdict);
+        // What the worker used before, for other evaluations in its vm, was not this one's.
+        let report = report.map(|report| pool::Ended { cpu: self.clock.cpu_since(report.cpu), ..report });
         let Judged { outcome, value, mut error } = verdict.judged(&self.limits, &self.waiting, report.as_ref());
+        if let Some(lost) = lost {
+            let lost = more_precise(lost, error.as_ref());
+            self.lease.lose(lost, error.as_mut()).into_iter().for_each(|warning| self.warnings.keep(warning));
+        }
         if let (Some(error), Some(place)) = (&mut error, self.told.place.take()) {
             verdict::add_place(error, *place);
         }
@@ -67,7 +77,7 @@ impl Run {
             usage,
             sandbox: (*self.lease.sandbox()).clone(),
         };
-        Ended { result, lease: self.lease, ticket: self.ticket }
+        Ended { result, worker: self.lease, ticket: self.ticket }
     }
 
     /// Ends what still runs; each call says what is known of its effect.
@@ -115,6 +125,15 @@ impl HostTime {
         {
             self.total += now.saturating_duration_since(since);
         }
+    }
+}
+
+/// What a worker died of is in its error.
+fn more_precise(lost: Lost, error: Option<&EvaluationError>) -> Lost {
+    match (lost, error.map(|error| error.code)) {
+        (Lost::Died, Some(EvaluationCode::MemoryLimit)) => Lost::Memory,
+        (Lost::Died, Some(EvaluationCode::CpuLimit)) => Lost::CpuUsed,
+        _ => lost,
     }
 }
 

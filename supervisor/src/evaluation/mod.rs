@@ -4,10 +4,12 @@
 //! verdict is set once, the worker is retired or killed, the answer lists what is
 //! known. Never speaks to a client but through its link, and never believes a worker.
 
+mod answering;
 mod clock;
 mod console;
 mod end;
 mod heard;
+mod holding;
 mod id;
 mod parties;
 mod program;
@@ -18,13 +20,15 @@ mod verdict;
 mod warnings;
 
 pub(crate) use end::Ended;
+pub(crate) use id::fresh as fresh_id;
 pub(crate) use parties::Parties;
-pub(crate) use program::{Program, Request};
+pub(crate) use program::{Asked, Program, Request};
 pub(crate) use registry::Registry;
 
 pub(crate) use stop::{Stop, StopCause};
 
 use crate::host::table::FunctionTable;
+use answering::Answering;
 use brig_protocol::rpc::ErrorData;
 use run::Run;
 
@@ -34,19 +38,18 @@ use run::Run;
 /// Nothing ran: the request is wrong, the queue is full, or there is no worker.
 pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended, ErrorData> {
     let mut program = request.program(&parties.service.ceilings)?;
-    let (table, found) = FunctionTable::build(
-        Some(&program.functions),
-        Some(&program.permissions),
-        parties.scopes(),
-        &program.limits,
-        &parties.service.schemas,
-    )
-    .await?;
+    let loan = parties.borrowed(&mut program, &request)?;
+    let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
+    let answering = Answering::new(parties.link, loan.as_ref(), &declared, &program.functions);
+    let functions = answering::merged(&declared, &program.functions);
+    let (scopes, schemas) = (parties.scopes(), &parties.service.schemas);
+    let (table, found) = FunctionTable::build(Some(&functions), Some(&program.permissions), scopes, &program.limits, schemas).await?;
     program.warnings.extend(found);
+    drop((functions, declared));
 
     let ticket = parties.ticket().await?;
-    let lease = parties.lease().await?;
-    let mut run = Run::dispatch(program, table, ticket, lease, &parties)?;
+    let worker = parties.worker(loan, &mut program).await?;
+    let mut run = Run::dispatch(program, table, ticket, worker, answering, &parties)?;
     // The program is with its worker: nothing needs the client's line any more.
     drop(request);
 

@@ -3,15 +3,18 @@
 //! Owns asking for the right to run and for a worker, each with a deadline and an end
 //! when the client wants none any more.
 
+use super::holding::Holding;
+use super::program::{Program, Request};
 use super::stop::{Stop, StopCause};
 use crate::admission::Ticket;
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::host::permission::ScopeSet;
 use crate::listener::Peer;
-use crate::pool::Lease;
+use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
-use brig_protocol::client::Principal;
+use crate::vm::Loan;
+use brig_protocol::client::{Principal, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{ErrorData, Id};
 use std::sync::Arc;
@@ -19,6 +22,7 @@ use std::time::Duration;
 
 /// Longest wait for a worker once the queue has let an evaluation through.
 const LEASE_WAIT: Duration = Duration::from_secs(10);
+
 /// Who takes part in an evaluation besides its worker.
 #[derive(Clone, Copy)]
 pub(crate) struct Parties<'a> {
@@ -41,7 +45,7 @@ pub(crate) struct Parties<'a> {
 impl Parties<'_> {
     /// What the operator lets this principal call: without a policy, whoever may
     /// evaluate may call what it declares.
-    pub(super) fn scopes(&self) -> ScopeSet {
+    pub(crate) fn scopes(&self) -> ScopeSet {
         ScopeSet::unconfigured(&self.principal(), self.peer.uid)
     }
 
@@ -54,12 +58,48 @@ impl Parties<'_> {
         }
     }
 
-    /// A worker of its own.
-    pub(super) async fn lease(&self) -> Result<Lease, ErrorData> {
+    /// The vm that the program asks for, and what holds in it: its limits are the
+    /// ceilings of the program, whose heap is that of the vm as a whole.
+    pub(super) fn borrowed<'r>(&self, program: &mut Program<'r>, request: &'r Request) -> Result<Option<Loan>, ErrorData> {
+        let Some(id) = program.vm.as_deref() else { return Ok(None) };
+        let loan = self.service.vms.borrow(self.peer.uid, id, self.stop)?;
+        let declared = loan.declared();
+        *program = request.program(&declared.limits)?;
+        program.limits.heap_bytes = declared.limits.heap_bytes;
+        if program.time_zone.is_none() {
+            program.time_zone.clone_from(&declared.time_zone);
+        }
+        Ok(Some(loan))
+    }
+
+    /// The worker for a program: that of its vm, or one of its own.
+    pub(super) async fn worker(&self, loan: Option<Loan>, program: &mut Program<'_>) -> Result<Holding, ErrorData> {
+        let Some(mut loan) = loan else { return Ok(Holding::own(self.lease().await?)) };
+        let lease = loan.lease().await?;
+        let Some(left) = loan.cpu_left(lease.cpu_time().unwrap_or_default()) else { return Err(loan.used_up()) };
+        if left < program.limits.cpu_ms {
+            program.limits.cpu_ms = left;
+            let message = format!("limit cpuMs is {left}: that is left of the CPU time of the vm; vms.cpu_ms raises it");
+            program.warnings.push(Warning { code: WarningCode::LimitCut, message, path: None });
+        }
+        Ok(Holding::borrowed(lease, loan))
+    }
+
+    /// A worker for one evaluation.
+    async fn lease(&self) -> Result<Lease, ErrorData> {
+        self.awaited(self.service.pool.lease()).await
+    }
+
+    /// A worker that is kept.
+    pub(crate) async fn lease_kept(&self) -> Result<Lease, ErrorData> {
+        self.awaited(self.service.pool.lease_kept()).await
+    }
+
+    async fn awaited(&self, lease: impl Future<Output = Result<Lease, LeaseError>>) -> Result<Lease, ErrorData> {
         let leased = tokio::select! {
             biased;
             cause = self.stop.requested() => return Err(stopped_before(cause)),
-            leased = tokio::time::timeout(LEASE_WAIT, self.service.pool.lease()) => leased,
+            leased = tokio::time::timeout(LEASE_WAIT, lease) => leased,
         };
         let fault = match leased {
             Ok(Ok(lease)) => return Ok(lease),

@@ -40,6 +40,8 @@ pub(crate) struct Program<'a> {
     pub(crate) announce: bool,
     /// Only parse.
     pub(crate) parse_only: bool,
+    /// The vm that it is to run in.
+    pub(crate) vm: Option<String>,
     /// What was found before it ran.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -59,6 +61,7 @@ impl Default for Program<'_> {
             stream: false,
             announce: false,
             parse_only: false,
+            vm: None,
             warnings: Vec::new(),
         }
     }
@@ -75,10 +78,21 @@ impl Program<'_> {
             collections,
             limits: self.limits,
             time_zone: self.time_zone.as_deref().map(Cow::Borrowed),
-            keep: false,
+            keep: self.vm.is_some(),
             parse_only: self.parse_only,
         }
     }
+}
+
+/// What a request that needs a worker asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// To run a program.
+    Evaluate,
+    /// To parse one.
+    Check,
+    /// To make a vm.
+    VmCreate,
 }
 
 /// A request that needs a worker, as it came.
@@ -88,21 +102,25 @@ pub(crate) struct Request {
     line: String,
     /// Where in it the params are; nowhere when there are none.
     params: Range<usize>,
-    /// Only parse.
-    check: bool,
+    asked: Asked,
     /// Room for the text.
-    _held: Held,
+    held: Held,
 }
 
 impl Request {
-    /// The params of `evaluate`, or of `check`.
-    pub(crate) const fn new(line: String, params: Range<usize>, check: bool, held: Held) -> Self {
-        Self { line, params, check, _held: held }
+    /// The params of what is asked for.
+    pub(crate) const fn new(line: String, params: Range<usize>, asked: Asked, held: Held) -> Self {
+        Self { line, params, asked, held }
     }
 
-    /// Whether it only asks whether the program parses.
-    pub(crate) const fn is_check(&self) -> bool {
-        self.check
+    /// What is asked for.
+    pub(crate) const fn asked(&self) -> Asked {
+        self.asked
+    }
+
+    /// Room for the text, and nothing else of the request.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
     }
 
     /// The params as they came.
@@ -119,7 +137,7 @@ impl Request {
     /// Those of [`Self::program`].
     pub(crate) fn idempotency_key(&self, ceilings: &Limits) -> Result<Option<String>, ErrorData> {
         // A second parse only for who asks for it: the member is looked for first.
-        if self.check || !self.text().contains("\"idempotencyKey\"") {
+        if self.asked != Asked::Evaluate || !self.text().contains("\"idempotencyKey\"") {
             return Ok(None);
         }
         api::evaluate::evaluate(self.text(), ceilings).map(|checked| checked.idempotency_key)
@@ -130,7 +148,11 @@ impl Request {
     /// # Errors
     /// What is wrong with the request, by member.
     pub(crate) fn program(&self, ceilings: &Limits) -> Result<Program<'_>, ErrorData> {
-        let checked = if self.check { api::evaluate::check(self.text(), ceilings) } else { api::evaluate::evaluate(self.text(), ceilings) };
+        let checked = if self.asked == Asked::Check {
+            api::evaluate::check(self.text(), ceilings)
+        } else {
+            api::evaluate::evaluate(self.text(), ceilings)
+        };
         checked.map(|checked| checked.program)
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Owns the lease, the running host calls and the verdict.
 
+use super::answering::Answering;
 use super::clock::{Clock, Due};
 use super::console::Console;
 use super::end::HostTime;
 use super::heard::frame_bytes;
+use super::holding::Holding;
 use super::id;
 use super::parties::Parties;
 use super::program::Program;
@@ -15,11 +17,9 @@ use super::verdict::Verdict;
 use super::warnings::Warnings;
 use crate::admission::Ticket;
 use crate::channel::ChannelFault;
-use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
-use crate::pool::Lease;
 use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{CallRecord, EvaluationError, StartedNote, method};
@@ -56,13 +56,13 @@ pub(super) enum Event {
 
 /// One evaluation that runs.
 pub(super) struct Run {
-    pub(super) host: Arc<HostCalls<Link, Records>>,
+    pub(super) host: Arc<HostCalls<Answering, Records>>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
     /// Function of each call that runs, by call.
     pub(super) open: BTreeMap<u64, u32>,
     pub(super) records: Vec<CallRecord>,
     pub(super) host_time: HostTime,
-    pub(super) lease: Lease,
+    pub(super) lease: Holding,
     pub(super) ticket: Ticket,
     pub(super) stop: Arc<Stop>,
     pub(super) outbox: Arc<Outbox>,
@@ -95,7 +95,8 @@ impl Run {
         program: Program<'_>,
         table: FunctionTable,
         ticket: Ticket,
-        mut lease: Lease,
+        mut lease: Holding,
+        answering: Answering,
         parties: &Parties<'_>,
     ) -> Result<Self, ErrorData> {
         let limits = program.limits;
@@ -122,7 +123,7 @@ impl Run {
                 evaluation,
                 principal: parties.principal(),
                 table: Arc::new(table),
-                client: Arc::clone(parties.link),
+                client: Arc::new(answering),
                 audit: Arc::clone(&parties.service.audit),
                 judges: Arc::clone(&parties.service.judges),
                 until: until.into_std(),

@@ -15,6 +15,12 @@ pub(crate) enum StopCause {
     ClientGone,
     /// brigd is stopping and the drain limit has passed.
     ShuttingDown,
+    /// Its vm was disposed of.
+    VmDisposed,
+    /// Its vm may not live longer.
+    VmLifetime,
+    /// The connection that made its vm went away.
+    VmAbandoned,
 }
 
 impl StopCause {
@@ -24,6 +30,9 @@ impl StopCause {
             Self::Cancelled => "the client cancelled the evaluation",
             Self::ClientGone => "the client went away",
             Self::ShuttingDown => "brigd is shutting down and the drain limit has passed",
+            Self::VmDisposed => "its vm was disposed of",
+            Self::VmLifetime => "its vm reached the limit of its lifetime (vms.lifetime_ms)",
+            Self::VmAbandoned => "the connection that made its vm went away",
         }
     }
 }

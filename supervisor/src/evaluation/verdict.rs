@@ -8,6 +8,7 @@ use super::stop::StopCause;
 use super::warnings::cut;
 use crate::lifecycle::Fate;
 use crate::pool::Ended;
+use crate::vm::Lost;
 use brig_protocol::client::{ErrorCause, EvaluationError, Outcome};
 use brig_protocol::codes::EvaluationCode;
 use brig_protocol::control::exit;
@@ -98,6 +99,20 @@ impl Verdict {
     /// Whether the worker is to be killed rather than retired.
     pub(crate) const fn kills(&self) -> bool {
         !matches!(self, Self::Value(_) | Self::Failed(_))
+    }
+
+    /// Why a vm in which the evaluation ran is lost, if it is. A program that was
+    /// cancelled and whose worker was `polite` about it has left its realm in order.
+    pub(crate) const fn loses(&self, polite: bool) -> Option<Lost> {
+        match self {
+            Self::Value(_) | Self::Failed(_) => None,
+            Self::Stopped(StopCause::Cancelled) if polite => None,
+            Self::Stopped(_) => Some(Lost::Stopped),
+            Self::TimedOut => Some(Lost::TimedOut),
+            Self::CpuUsed => Some(Lost::CpuUsed),
+            Self::Breach(_) => Some(Lost::Breach),
+            Self::Died => Some(Lost::Died),
+        }
     }
 
     /// The outcome as the caller reads it. `waiting` names the host calls that were

@@ -135,7 +135,6 @@ impl Pool {
     ///
     /// # Errors
     /// [`LeaseError`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "vm.create is not offered yet"))]
     pub(crate) async fn lease_kept(&self) -> Result<Lease, LeaseError> {
         self.wait_for(true).await
     }

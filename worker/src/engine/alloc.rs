@@ -15,6 +15,8 @@ use crate::lockdown::raw::exit_now;
 thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
     static FLOOR: Cell<usize> = const { Cell::new(0) };
+    /// Whether the program before this one left its realm.
+    static KEPT: Cell<bool> = const { Cell::new(false) };
     static PEAK: Cell<usize> = const { Cell::new(0) };
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
     static WARN_AT: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -41,14 +43,20 @@ pub(crate) fn usage() -> Usage {
     Usage { used: USED.get(), peak: PEAK.get(), floor: FLOOR.get(), limit: LIMIT.get() }
 }
 
-/// Sets the limit for what comes: `heap_bytes` on top of what is held now. Peak starts over.
-pub(crate) fn rule(heap_bytes: u64) {
+/// Sets the limit for what comes: `heap_bytes` on top of what is held now. Peak starts
+/// over. A realm that is `kept` counts from its first program on: what one evaluation
+/// leaves behind is not given to the next one for nothing.
+pub(crate) fn rule(heap_bytes: u64, kept: bool) {
     let used = USED.get();
     let heap = usize::try_from(heap_bytes).unwrap_or(usize::MAX);
-    FLOOR.set(used);
-    PEAK.set(used);
-    LIMIT.set(used.saturating_add(heap));
-    WARN_AT.set(used.saturating_add(heap / 5 * 4));
+    if !(kept && KEPT.get()) {
+        FLOOR.set(used);
+    }
+    KEPT.set(kept);
+    let floor = FLOOR.get();
+    PEAK.set(used.max(floor));
+    LIMIT.set(floor.saturating_add(heap));
+    WARN_AT.set(floor.saturating_add(heap / 5 * 4));
 }
 
 /// No limit: for the nursery, which only builds the realm.

@@ -43,7 +43,7 @@ pub(super) fn run(realm: &Realm, channel: &Channel, order: Order) -> Option<Vec<
     shared.calls.start(limits);
     shared.timers.forget();
     globals::web::begin_evaluation();
-    alloc::rule(limits.heap_bytes);
+    alloc::rule(limits.heap_bytes, order.keep);
     shared.budget.start(Duration::from_millis(limits.timeout_ms), Duration::from_millis(limits.cpu_ms));
     let (id, rehearsal) = (order.id, order.rehearsal);
     let ending = realm.context.with(|ctx| Evaluation { ctx: &ctx, shared, channel, order }.run())?;

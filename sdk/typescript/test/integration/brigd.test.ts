@@ -362,17 +362,49 @@ test("a brigd that can not be started is told with what it said", async () => {
   }
 });
 
-test("a vm keeps its realm between evaluations, unless brigd says that it offers none", async () => {
-  const vm = await createVm({ hostFunctions: { a: { f: { execute: () => 20 } } } }).catch((fault: unknown) => {
-    assert.ok(fault instanceof BrigError && fault.code === "unsupported" && fault.nothingRan, String(fault));
-    return undefined;
-  });
-  if (vm === undefined) return;
+test("a vm keeps its realm between evaluations, also after one that failed", async () => {
+  const vm = await createVm({ hostFunctions: { a: { f: { execute: () => 20 } } } });
   try {
+    assert.match(vm.id, /^vm_/);
+    assert.ok(vm.idleTimeoutMs > 0 && vm.lifetimeMs >= vm.idleTimeoutMs);
     await vm.evaluate("let x = await a.f({})");
     assert.equal((await vm.evaluate("x += 1; x")).value, 21);
-    assert.equal((await evaluate("x * 2", { vm })).value, 42);
+    assert.equal((await vm.evaluate("x += 1; throw new Error('no')")).outcome, "failed");
+    assert.equal((await evaluate("x * 2", { vm })).value, 44);
+    assert.equal((await vm.evaluate("await b.g({})", { hostFunctions: { b: { g: { execute: () => 5 } } } })).value, 5);
+    assert.equal((await vm.evaluate("typeof b")).value, "undefined");
   } finally {
     await vm.dispose();
+  }
+  await assert.rejects(vm.evaluate("x"), (fault) => fault instanceof BrigError && fault.code === "vm_not_found" && fault.nothingRan);
+});
+
+test("a vm whose program timed out is lost, and says so", async () => {
+  const vm = await createVm({ timeoutMs: 300 });
+  const result = await vm.evaluate("for (;;) {}");
+  assert.equal(result.outcome, "timed_out");
+  assert.ok(result.warnings.some((warning) => warning.code === "vm_lost"), JSON.stringify(result.warnings));
+  await assert.rejects(vm.evaluate("1"), (fault) => fault instanceof BrigError && fault.code === "vm_lost" && fault.nothingRan);
+});
+
+test("a vm runs one evaluation at a time, and is listed while it is there", async () => {
+  const client = new Client();
+  try {
+    let release: (value: number) => void = () => undefined;
+    const held = new Promise<number>((resolve) => (release = resolve));
+    let called: () => void = () => undefined;
+    const running = new Promise<void>((resolve) => (called = resolve));
+    const execute = () => (called(), held);
+    const vm = await client.createVm({ hostFunctions: { a: { f: { execute } } } });
+    const first = vm.evaluate("await a.f({})");
+    await running;
+    await assert.rejects(vm.evaluate("1"), (fault) => fault instanceof BrigError && fault.code === "vm_busy" && fault.retryable);
+    assert.deepEqual((await client.listVms()).map((info) => [info.vm, info.busy]), [[vm.id, true]]);
+    release(7);
+    assert.equal((await first).value, 7);
+    await vm.dispose();
+    assert.deepEqual(await client.listVms(), []);
+  } finally {
+    await client.close();
   }
 });
