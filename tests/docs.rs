@@ -164,6 +164,16 @@ fn the_examples_of_the_protocol_reference_run() {
     assert_eq!(brigd.connect().evaluate("1").get("value"), Some(&json!(1)));
 }
 
+#[test]
+fn the_settings_that_the_operations_guide_shows_are_taken() {
+    let blocks = blocks(&document("docs/operations.md"), "toml");
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let brigd = acceptance::BrigdOptions::default().config(&block).start();
+        assert_eq!(brigd.connect().evaluate("2").get("value"), Some(&json!(2)));
+    }
+}
+
 /// README examples: a block marked `sh` is run; a comment `# → text` says what it prints.
 #[test]
 fn the_examples_of_the_readme_run_and_print_what_they_say() {
