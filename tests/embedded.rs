@@ -124,6 +124,7 @@ fn a_client_that_is_killed_leaves_no_brigd_and_no_worker_behind() {
     child.kill().expect("a kill");
     child.wait().expect("an end");
     wait_until("the end of brigd and what it made", || !is_running(server) && below.iter().all(|pid| !is_running(*pid)));
+    wait_until("the end of its folder", || std::fs::read_dir(runtime.path()).expect("the folder").next().is_none());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::settings::{Arguments, Fault};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixStream, unix::pipe};
@@ -76,8 +77,21 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
+    if arguments.exit_on_stdin_close {
+        remove_private_folder(service.config.server.socket.as_deref());
+    }
     tracing::info!(counters = %service.metrics.summary(), "brigd is done");
     Ok(())
+}
+
+/// Removes the folder that a client made for its private brigd, if nothing else is in it:
+/// the client may have been killed, and then nobody else would.
+fn remove_private_folder(socket: Option<&Path>) {
+    if let Some(folder) = socket.and_then(Path::parent)
+        && let Err(fault) = std::fs::remove_dir(folder)
+    {
+        tracing::debug!(%fault, "the folder of the socket is left");
+    }
 }
 
 async fn accept(listener: &Listener, service: &Arc<Service>, tracker: &TaskTracker) {
