@@ -1,6 +1,6 @@
 //! The embedded default: a client that finds no service starts a private brigd, which
 //! nobody else can reach and which never outlives it.
-#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::expect_used, reason = "tests")]
 
 use acceptance::{Brigd, binary};
 use std::io::{BufRead, BufReader};
