@@ -1,0 +1,179 @@
+"""The client: methods of the protocol as coroutines.
+
+Owns one connection at a time, made again when it is gone. Never sends a request twice:
+whether something ran is the caller's to judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .calls import Handler
+from .connection import Connection, Offer
+from .endpoint import Endpoint
+from .errors import BrigError
+from .functions import prepare_functions
+from .options import EvaluateOptions, VmOptions, refuse_unknown
+from .requests import Form, Language, check_params, evaluate_params, text, vm_params
+from .results import CheckResult, EvaluateResult, ServerInfo, check_of, info_of, never_sent, result_of
+from .version import VERSION
+from .vm import AsyncVm, VmOpening
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+
+class AsyncClient:
+    """A client of one brigd, on one event loop. Any number of evaluations can run at once."""
+
+    def __init__(self, *, socket: str | None = None, brigd: str | None = None) -> None:
+        """Connects when it is first used; :func:`connect_async` does so at once.
+
+        ``socket``: path of brigd's socket; left out, ``BRIG_SOCKET``, then the service's when
+        it answers, then a private brigd of this process, whose binary ``brigd`` names.
+        """
+        self._endpoint = Endpoint(socket, brigd)
+        self._connection: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    @property
+    def socket(self) -> str | None:
+        """Path of the socket, once there is one."""
+        return self._endpoint.socket
+
+    async def evaluate(self, source: str, **options: Unpack[EvaluateOptions]) -> EvaluateResult:
+        """Runs a program. One that fails is a result.
+
+        Raises :class:`BrigError` when there is no result; ``nothing_ran`` says whether that
+        is certain. When the awaiting task is cancelled, so is the program.
+        """
+        refuse_unknown("evaluate", options, EvaluateOptions)
+        vm = options.get("vm")
+        kept = {} if vm is None or isinstance(vm, str) else vm.handlers
+        said = {**options, "vm": vm if vm is None or isinstance(vm, str) else vm.id}
+        return await self._run(source, said, kept)
+
+    async def check(self, source: str, *, form: Form | None = None, language: Language | None = None) -> CheckResult:
+        """Parses a program without running it."""
+        return check_of(await self._ask("check", check_params(source, form, language)))
+
+    def create_vm(self, **options: Unpack[VmOptions]) -> VmOpening:
+        """Makes a vm, which keeps its realm between evaluations: ``async with`` it, or await it."""
+        refuse_unknown("create_vm", options, VmOptions)
+        return VmOpening(lambda: self._create_vm(options))
+
+    async def list_vms(self) -> list[dict[str, Any]]:
+        """The vms of this principal, as the protocol tells them."""
+        listed = await self.request("vm.list")
+        return list(listed["vms"])
+
+    async def initialize(self) -> ServerInfo:
+        """What brigd says of itself: version, limits of this principal, active sandbox layers."""
+        params = {"protocolVersion": "1", "client": {"name": "brig-python", "version": VERSION}}
+        return info_of(await self.request("initialize", params))
+
+    async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Any other method of the protocol."""
+        return await self._ask(method, text(method, params or {}))
+
+    async def close(self) -> None:
+        """Ends the connection. What is in flight is rejected."""
+        self._closed = True
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._connection is not None:
+            self._connection.close()
+            # Once around the loop, in which the transport lets go of the socket.
+            await asyncio.sleep(0)
+
+    async def __aenter__(self) -> Self:
+        await self._connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _create_vm(self, options: VmOptions) -> AsyncVm:
+        functions = prepare_functions(options.get("host_functions"))
+        made = await self._ask("vm.create", vm_params(functions, options.get("limits"), options.get("time_zone")))
+        defaults = {name: options.get(name) for name in ("permissions", "timeout_ms", "output")}
+        return AsyncVm(self._run, self.request, made, functions.handlers, defaults)
+
+    async def _run(self, source: str, options: Mapping[str, Any], kept: Mapping[str, Handler]) -> EvaluateResult:
+        functions = prepare_functions(options.get("host_functions"))
+        listeners = {name: options.get(name) for name in ("on_stdout", "on_stderr", "on_warning")}
+        listens = any(listener is not None for listener in listeners.values())
+        params = evaluate_params(source, functions, options, listens)
+        handlers = {**kept, **functions.handlers}
+        offer = Offer(handlers, **listeners) if handlers or listens else None
+        cancellation = options.get("cancellation")
+        if cancellation is not None and cancellation.cancelled:
+            return never_sent()
+        connection = await self._connect()
+        if cancellation is not None and cancellation.cancelled:
+            return never_sent()
+        asked = connection.request("evaluate", params, offer)
+        loop = asyncio.get_running_loop()
+        undo = None if cancellation is None else cancellation.subscribe(lambda: loop.call_soon_threadsafe(asked.cancel))
+        try:
+            return result_of(await asyncio.shield(asked.answer))
+        except asyncio.CancelledError:
+            # Nobody waits any more: brigd ends the program and tells its calls.
+            asked.cancel()
+            raise
+        finally:
+            if undo is not None:
+                undo()
+
+    async def _ask(self, method: str, params: str) -> Any:
+        connection = await self._connect()
+        return await asyncio.shield(connection.request(method, params).answer)
+
+    async def _connect(self) -> Connection:
+        """The connection, made anew when there is none."""
+        self._stay_on_one_loop()
+        if self._connection is not None and self._connection.alive and not self._closed:
+            return self._connection
+        if self._closed:
+            raise BrigError("closed", "the client was closed; nothing was sent")
+        if self._opening is None:
+            self._opening = asyncio.get_running_loop().create_task(self._open())
+        try:
+            # Several may wait for it; that one is cancelled is nothing to the others.
+            return await asyncio.shield(self._opening)
+        except asyncio.CancelledError:
+            if self._closed:
+                raise BrigError("closed", "the client was closed; nothing was sent") from None
+            raise
+
+    async def _open(self) -> Connection:
+        try:
+            self._connection = await self._endpoint.open()
+            return self._connection
+        finally:
+            self._opening = None
+
+    def _stay_on_one_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise RuntimeError("this AsyncClient belongs to another event loop: make one for each, or use brig.Client")
+
+
+async def connect_async(*, socket: str | None = None, brigd: str | None = None) -> AsyncClient:
+    """A client of the brigd that these options name, connected.
+
+    Raises :class:`BrigError`: ``connect_failed`` or ``start_failed``.
+    """
+    client = AsyncClient(socket=socket, brigd=brigd)
+    try:
+        await client.initialize()
+    except BaseException:
+        await client.close()
+        raise
+    return client

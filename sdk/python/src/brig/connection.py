@@ -1,0 +1,319 @@
+"""One connection to brigd: lines out, lines in, who waits for what.
+
+Owns the socket, the requests in flight and the calls that handlers are answering. Lives on
+one event loop. Never connects again: that is the client's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from .calls import CallContext, Failure, Handler, Output, refusal
+from .errors import BrigError
+from .lines import LineReader
+from .results import EvaluationWarning, warning_of
+from .wire_json import decode, line
+
+#: Longest line that brigd takes, in bytes.
+REQUEST_LINE_BYTES = 16 * 1024 * 1024
+#: Longest line taken from brigd: a value and two console streams at their highest limits.
+ANSWER_LINE_BYTES = 256 * 1024 * 1024
+#: Refusals that brigd sends without an id, because it sends this client away.
+_SENT_AWAY = ("not_permitted", "overloaded", "quota_exceeded", "shutting_down")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a request offers to its evaluation while that runs."""
+
+    handlers: Mapping[str, Handler]
+    on_stdout: Callable[[str], object] | None = None
+    on_stderr: Callable[[str], object] | None = None
+    on_warning: Callable[[EvaluationWarning], object] | None = None
+
+
+@dataclass
+class _Pending:
+    answer: asyncio.Future[Any]
+    offer: Offer | None
+    #: Whether brigd was asked to say which evaluation it becomes.
+    announced: bool
+    evaluation: str | None = None
+
+    @property
+    def unnamed(self) -> bool:
+        return self.offer is not None and not self.announced and self.evaluation is None
+
+
+@dataclass(frozen=True)
+class _Answering:
+    evaluation: str
+    cancelled: threading.Event
+    task: asyncio.Task[None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request in flight."""
+
+    answer: asyncio.Future[Any]
+    #: Asks brigd to end it; the answer still comes.
+    cancel: Callable[[], None]
+
+
+class Connection(asyncio.Protocol):
+    """One connection, made by :meth:`open`."""
+
+    def __init__(self) -> None:
+        self._reader = LineReader(ANSWER_LINE_BYTES)
+        self._requests: dict[int, _Pending] = {}
+        self._evaluations: dict[str, int] = {}
+        self._calls: dict[int | str, _Answering] = {}
+        self._last_id = 0
+        self._lost: BrigError | None = None
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+
+    @classmethod
+    async def open(cls, path: str) -> Connection:
+        """Connects to the socket at ``path``, or raises ``connect_failed``."""
+        loop = asyncio.get_running_loop()
+        try:
+            _, connection = await loop.create_unix_connection(cls, path)
+        except (OSError, ValueError) as fault:
+            raise BrigError("connect_failed", f"no brigd answers on {path}: {fault}", retryable=True) from fault
+        return connection
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be used."""
+        return self._lost is None
+
+    def request(self, method: str, params: str, offer: Offer | None = None) -> Asked:
+        """Sends a request. ``params`` is JSON text of an object."""
+        self._last_id += 1
+        number = self._last_id
+        announced = offer is not None and any(pending.unnamed for pending in self._requests.values())
+        said = _with_member(params, '"announce":true') if announced else params
+        sent = line(f'{{"jsonrpc":"2.0","id":{number},"method":{json.dumps(method)},"params":{said}}}')
+        if self._lost is not None:
+            raise self._lost
+        _refuse_long(sent)
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        # Whoever asked may have gone by then; that is no error.
+        answer.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self._requests[number] = _Pending(answer, offer, announced)
+        self._write(sent)
+        return Asked(answer, lambda: self._cancel(number))
+
+    def close(self, reason: BrigError | None = None) -> None:
+        """Ends it. What is in flight is rejected."""
+        self._lose(reason or BrigError("closed", "the client was closed", nothing_ran=False))
+
+    # What the transport tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for received in self._reader.feed(data):
+                if received.strip():
+                    self._take(decode(received))
+        except Exception as fault:
+            message = f"brigd sent something that is not the protocol: {fault}"
+            error = BrigError("protocol_error", message, nothing_ran=False)
+            error.__cause__ = fault
+            self._lose(error)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = "brigd closed it" if exc is None else str(exc)
+        message = f"the connection to brigd was lost before the answer came: {why}. Whether anything ran is unknown"
+        self._lose(BrigError("connection_lost", message, nothing_ran=False))
+
+    # Requests.
+
+    def _cancel(self, number: int) -> None:
+        if number in self._requests:
+            self._write(line(f'{{"jsonrpc":"2.0","method":"cancel","params":{{"id":{number}}}}}'))
+
+    def _write(self, sent: bytes) -> None:
+        if self._lost is None and self._transport is not None:
+            self._transport.write(sent)
+
+    def _take(self, message: Any) -> None:
+        if self._lost is not None:
+            return
+        if not isinstance(message, dict):
+            raise ValueError("a message is not an object")
+        number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+        if method is not None and number is None:
+            return self._told(method, params)
+        if method == "host.call":
+            return self._host_call(number, params)
+        if method is not None:
+            return self._refuse(number, str(method))
+        if isinstance(number, int):
+            return self._answered(number, message)
+        if message.get("error") is not None:
+            self._sent_away(BrigError.from_wire(message["error"]))
+
+    def _answered(self, number: int, message: dict[str, Any]) -> None:
+        pending = self._requests.pop(number, None)
+        if pending is None:
+            return
+        self._forget(pending)
+        if pending.answer.done():
+            return
+        if message.get("error") is None:
+            pending.answer.set_result(message.get("result"))
+        else:
+            pending.answer.set_exception(BrigError.from_wire(message["error"]))
+
+    def _forget(self, pending: _Pending) -> None:
+        """An evaluation is over: nobody awaits what its handlers still do."""
+        if pending.evaluation is None:
+            return
+        self._evaluations.pop(pending.evaluation, None)
+        for number, call in list(self._calls.items()):
+            if call.evaluation == pending.evaluation:
+                self._abort(number)
+
+    def _sent_away(self, fault: BrigError) -> None:
+        """An error without an id: brigd sends this client away, or could not read a line of it."""
+        if fault.code in _SENT_AWAY:
+            return self._lose(fault)
+        self._lose(BrigError("protocol_error", f"brigd could not read a request: {fault}", nothing_ran=False))
+
+    def _told(self, method: str, params: dict[str, Any]) -> None:
+        evaluation = str(params.get("evaluation"))
+        if method == "host.cancel":
+            self._abort(params["id"])
+        elif method == "evaluation.started":
+            self._name(params["id"], evaluation)
+        elif method == "evaluation.output":
+            offer = self._offer(evaluation)
+            if offer is not None:
+                listener = offer.on_stderr if params.get("stream") == "stderr" else offer.on_stdout
+                self._listen(listener, str(params.get("text")))
+        elif method == "evaluation.warning":
+            offer = self._offer(evaluation)
+            if offer is not None:
+                self._listen(offer.on_warning, warning_of(params.get("warning")))
+        # A newer brigd may tell more.
+
+    def _listen(self, listener: Callable[[Any], object] | None, told: object) -> None:
+        """A listener's error is its own: it must not end what everyone shares, nor be lost."""
+        if listener is None:
+            return
+        try:
+            listener(told)
+        except Exception as fault:
+            self._loop.call_exception_handler({"message": "a listener of brig raised", "exception": fault})
+
+    def _name(self, number: int, evaluation: str) -> None:
+        pending = self._requests.get(number)
+        if pending is not None:
+            pending.evaluation = evaluation
+            self._evaluations[evaluation] = number
+
+    def _offer(self, evaluation: str) -> Offer | None:
+        """The offer of an evaluation.
+
+        One that was not announced belongs to the only request that did not ask for it:
+        there is never more than one such.
+        """
+        known = self._evaluations.get(evaluation)
+        if known is not None:
+            pending = self._requests.get(known)
+            return None if pending is None else pending.offer
+        unnamed = [number for number, pending in self._requests.items() if pending.unnamed]
+        if len(unnamed) != 1:
+            return None
+        self._name(unnamed[0], evaluation)
+        return self._requests[unnamed[0]].offer
+
+    # Host calls.
+
+    def _host_call(self, number: int | str, params: dict[str, Any]) -> None:
+        evaluation, name = str(params["evaluation"]), str(params["function"])
+        offer = self._offer(evaluation)
+        if offer is None:
+            return self._answer(number, refusal("this client runs no such evaluation", "cancelled"))
+        handler = offer.handlers.get(name)
+        if handler is None:
+            return self._answer(number, refusal(f"{name} is not offered here", "unknown_function"))
+        cancelled = threading.Event()
+        call = CallContext(
+            function=name,
+            deadline=datetime.now(timezone.utc) + timedelta(milliseconds=float(params["deadlineMs"])),
+            evaluation=evaluation,
+            call=int(params["call"]),
+            idempotency_key=str(params["idempotencyKey"]),
+            cancelled=cancelled,
+        )
+        task = self._loop.create_task(self._run(number, handler, params.get("input"), call))
+        self._calls[number] = _Answering(evaluation, cancelled, task)
+
+    async def _run(self, number: int | str, handler: Handler, given: Any, call: CallContext) -> None:
+        outcome = await handler(given, call)
+        # Nobody awaits the answer of a call that was cancelled.
+        if self._calls.pop(number, None) is not None:
+            self._answer(number, outcome)
+
+    def _abort(self, number: int | str) -> None:
+        call = self._calls.pop(number, None)
+        if call is not None:
+            call.cancelled.set()
+            call.task.cancel()
+
+    def _answer(self, number: int | str, outcome: Output | Failure) -> None:
+        start = f'{{"jsonrpc":"2.0","id":{json.dumps(number)},'
+        if isinstance(outcome, Output):
+            sent = line(f'{start}"result":{outcome.text}}}')
+        else:
+            sent = line(f'{start}"error":{outcome.text()}}}')
+        if len(sent) - 1 > REQUEST_LINE_BYTES:
+            most = f"the function's answer is larger than one line may be ({REQUEST_LINE_BYTES} bytes)"
+            sent = line(f'{start}"error":{refusal(most, "output_too_large").text()}}}')
+        self._write(sent)
+
+    def _refuse(self, number: Any, method: str) -> None:
+        message = f"a client answers host.call only, not {method[:100]!r}"
+        error = {"code": -32601, "message": message}
+        self._write(line(json.dumps({"jsonrpc": "2.0", "id": number, "error": error})))
+
+    def _lose(self, reason: BrigError) -> None:
+        if self._lost is not None:
+            return
+        self._lost = reason
+        waiting = list(self._requests.values())
+        self._requests.clear()
+        self._evaluations.clear()
+        if self._loop.is_closed():
+            return
+        if self._transport is not None:
+            self._transport.abort()
+        for number in list(self._calls):
+            self._abort(number)
+        for pending in waiting:
+            if not pending.answer.done():
+                pending.answer.set_exception(reason)
+
+
+def _with_member(params: str, added: str) -> str:
+    return f"{{{added}}}" if params == "{}" else f"{params[:-1]},{added}}}"
+
+
+def _refuse_long(sent: bytes) -> None:
+    length = len(sent) - 1
+    if length > REQUEST_LINE_BYTES:
+        message = f"the request has {length} bytes; one line has at most {REQUEST_LINE_BYTES}. Nothing was sent"
+        raise BrigError("line_too_long", message)

@@ -1,0 +1,96 @@
+"""The options of an evaluation, as keyword arguments.
+
+Owns their names and types, once for every function that takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Union
+
+from .functions import HostFunctionsLike
+from .requests import Cancellation, Form, Language, Limits, OutputOptions, Permissions
+from .results import EvaluationWarning
+
+if TYPE_CHECKING:
+    from .blocking import Vm
+    from .vm import AsyncVm
+
+
+class VmEvaluateOptions(TypedDict, total=False):
+    """What a program gets, and what becomes of it."""
+
+    form: Form | None
+    language: Language | None
+    #: The frozen global ``inputs``: anything whose JSON form is an object.
+    inputs: Any
+    host_functions: HostFunctionsLike | None
+    #: Narrows the configured collections to these.
+    collections: Sequence[str] | None
+    permissions: Permissions | None
+    #: Wall-clock limit in milliseconds; the same as ``limits["timeout_ms"]``.
+    timeout_ms: int | None
+    limits: Limits | None
+    output: OutputOptions | None
+    #: Cancels the evaluation: the outcome is ``cancelled``.
+    cancellation: Cancellation | None
+    #: One or more lines, as they are printed. Called on the event loop: it must not block.
+    on_stdout: Callable[[str], object] | None
+    on_stderr: Callable[[str], object] | None
+    on_warning: Callable[[EvaluationWarning], object] | None
+    #: IANA time zone of the program; ``UTC`` when left out.
+    time_zone: str | None
+    #: Same key, same request: the same answer, nothing run twice.
+    idempotency_key: str | None
+    #: W3C ``traceparent``.
+    trace: str | None
+
+
+class EvaluateOptions(VmEvaluateOptions, total=False):
+    """The same, with a vm."""
+
+    #: A kept worker: see ``create_vm``.
+    vm: Union[AsyncVm, Vm, str, None]
+
+
+class VmOptions(TypedDict, total=False):
+    """What a vm is made with."""
+
+    #: Collections for every evaluation in the vm.
+    host_functions: HostFunctionsLike | None
+    limits: Limits | None
+    time_zone: str | None
+    #: Unless an evaluation says otherwise.
+    permissions: Permissions | None
+    #: Unless an evaluation says otherwise, in milliseconds.
+    timeout_ms: int | None
+    #: Unless an evaluation says otherwise.
+    output: OutputOptions | None
+
+
+class ConnectOptions(TypedDict, total=False):
+    """Which brigd."""
+
+    #: Path of its socket. Left out: ``BRIG_SOCKET``, then the service's
+    #: ``/run/brig/brig.sock`` when it answers, then a private brigd of this process.
+    socket: str | None
+    #: Binary of a private brigd: else ``BRIGD``, else the first ``brigd`` on ``PATH``.
+    brigd: str | None
+
+
+class SharedEvaluateOptions(EvaluateOptions, ConnectOptions, total=False):
+    """Options of ``brig.evaluate``."""
+
+
+class SharedVmOptions(VmOptions, ConnectOptions, total=False):
+    """Options of ``brig.create_vm``."""
+
+
+def refuse_unknown(what: str, options: Mapping[str, Any], known: type) -> None:
+    """An option that there is not is an error that names those there are."""
+    names: set[str] = set()
+    for base in (known, *getattr(known, "__orig_bases__", ())):
+        names.update(getattr(base, "__annotations__", {}))
+    odd = next((name for name in options if name not in names), None)
+    if odd is not None:
+        raise TypeError(f"{what} has no option {odd!r}; there are {', '.join(sorted(names))}")
