@@ -120,7 +120,7 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         undo = None if cancellation is None else cancellation.subscribe(lambda: loop.call_soon_threadsafe(asked.cancel))
         try:
-            return result_of(await asyncio.shield(asked.answer))
+            return result_of(await asked.answer)
         except asyncio.CancelledError:
             # Nobody waits any more: brigd ends the program and tells its calls.
             asked.cancel()
@@ -131,7 +131,7 @@ class AsyncClient:
 
     async def _ask(self, method: str, params: str) -> Any:
         connection = await self._connect()
-        return await asyncio.shield(connection.request(method, params).answer)
+        return await connection.request(method, params).answer
 
     async def _connect(self) -> Connection:
         """The connection, made anew when there is none."""
@@ -142,6 +142,8 @@ class AsyncClient:
             raise BrigError("closed", "the client was closed; nothing was sent")
         if self._opening is None:
             self._opening = asyncio.get_running_loop().create_task(self._open())
+            # Whoever waited may have gone by then; that is no error.
+            self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             # Several may wait for it; that one is cancelled is nothing to the others.
             return await asyncio.shield(self._opening)

@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
         if method is not None and number is None:
             return self._told(method, params)
-        if method == "host.call":
+        if method == "host.call" and isinstance(number, (int, str)):
             return self._host_call(number, params)
         if method is not None:
             return self._refuse(number, str(method))

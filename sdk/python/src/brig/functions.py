@@ -126,8 +126,8 @@ class Collection:
         else an object can do was not meant for programs.
         """
         names = _names_around()
-        is_class = isinstance(owner, type)
-        instance = _instance(owner) if is_class else owner
+        instance: Any = _instance(owner) if isinstance(owner, type) else owner
+        is_class = instance is not owner
         found = 0
         for attribute, raw in _attributes(type(instance), inherited=not is_class):
             plain = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw

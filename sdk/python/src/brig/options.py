@@ -88,9 +88,6 @@ class SharedVmOptions(VmOptions, ConnectOptions, total=False):
 
 def refuse_unknown(what: str, options: Mapping[str, Any], known: type) -> None:
     """An option that there is not is an error that names those there are."""
-    names: set[str] = set()
-    for base in (known, *getattr(known, "__orig_bases__", ())):
-        names.update(getattr(base, "__annotations__", {}))
-    odd = next((name for name in options if name not in names), None)
+    odd = next((name for name in options if name not in known.__annotations__), None)
     if odd is not None:
-        raise TypeError(f"{what} has no option {odd!r}; there are {', '.join(sorted(names))}")
+        raise TypeError(f"{what} has no option {odd!r}; there are {', '.join(known.__annotations__)}")

@@ -126,7 +126,7 @@ def _annotated(execute: Any) -> Any:
         execute = execute.func
     if inspect.isfunction(execute) or inspect.ismethod(execute):
         return inspect.unwrap(execute)
-    return execute.__init__ if isinstance(execute, type) else getattr(execute, "__call__", execute)
+    return getattr(execute, "__init__" if isinstance(execute, type) else "__call__", execute)
 
 
 def _takes_whole(signature: _Signature, has_schema: bool) -> bool:

@@ -45,20 +45,20 @@ class PydanticShape(Shape):
             def field_title_should_be_set(self, schema: Any) -> bool:
                 return False
 
-        return self._adapter.json_schema(
+        schema: JsonSchema = self._adapter.json_schema(
             ref_template=f"#/$defs/{prefix}{{model}}",
             mode="validation" if self._side == "input" else "serialization",
             schema_generator=Untitled,
         )
+        return _portable(schema)
 
     def schema(self, defs: Definitions) -> JsonSchema:
         schema = self._write("")
         prefix, number = "", 2
         # Two classes of one name, in different members of one input.
-        while any(defs.found.get(f"{prefix}{name}", found) != found for name, found in schema.get("$defs", {}).items()):
+        while any(defs.taken(f"{prefix}{name}", found) for name, found in schema.get("$defs", {}).items()):
             prefix, number = f"{number}_", number + 1
             schema = self._write(prefix)
-        schema = _portable(schema)
         for name, found in schema.pop("$defs", {}).items():
             defs.found[f"{prefix}{name}"] = found
         return schema
@@ -92,18 +92,20 @@ def _issues(fault: Any, path: str) -> list[Issue]:
     return found
 
 
-def _portable(schema: Any) -> Any:
+def _portable(schema: JsonSchema) -> JsonSchema:
     """The schema without patterns that brigd could not compile."""
-    if isinstance(schema, list):
-        return [_portable(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {}
+    kept: JsonSchema = {}
     for name, value in schema.items():
         if name == "pattern" and isinstance(value, str) and any(part in value for part in _LOOKS_AROUND):
             continue
-        kept[name] = value if name in _DATA else _portable(value)
+        kept[name] = value if name in _DATA else _below(value)
     return kept
+
+
+def _below(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_below(item) for item in value]
+    return _portable(value) if isinstance(value, dict) else value
 
 
 def _locate(hint: Any, path: str, above: tuple[Any, ...]) -> tuple[str, str]:

@@ -49,6 +49,10 @@ class Definitions:
         #: The classes that are being written, and the name of each that was met again.
         self.open: dict[int, str | None] = {}
 
+    def taken(self, name: str, schema: JsonSchema) -> bool:
+        """Whether the name means something else already."""
+        return name in self.open.values() or self.found.get(name, schema) != schema
+
     def free_name(self, wanted: str) -> str:
         """A name that nothing has yet."""
         taken = {*self.found, *self.open.values()}
