@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
 from dataclasses import dataclass
 from typing import Annotated, Any, Optional, TypedDict
 
@@ -159,6 +161,7 @@ def bad_list(*items: int) -> None: ...
 def bad_rest(**rest: int) -> None: ...
 def bad_positional(a: int, /) -> None: ...
 def bad_default(a: int = pydantic.Field(1, ge=1)) -> None: ...
+def bad_name(a: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def bad_output() -> set[str]: ...  # type: ignore[empty-body]
 
 
@@ -171,6 +174,8 @@ def bad_output() -> set[str]: ...  # type: ignore[empty-body]
         (bad_rest, r"input_schema or a TypedDict"),
         (bad_positional, r"by name"),
         (bad_default, r"Annotated"),
+        (bad_name, r"can not be evaluated: name 'Missing'"),
+        (len, r"by name"),
         (bad_output, r"t\.f output: \$ \(set\)"),
     ],
 )
@@ -186,6 +191,31 @@ def test_an_input_is_one_object_and_a_record_is_one_of_callables() -> None:
         prepare_functions({"a": {"b": 1}})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="must be a mapping"):
         prepare_functions([])  # type: ignore[arg-type]
+
+
+def test_what_was_in_sight_of_a_declaration_is_not_kept() -> None:
+    class Large:
+        pass
+
+    def declare() -> tuple[brig.HostFunctions, weakref.ref[Large]]:
+        large = Large()
+        functions = brig.HostFunctions()
+
+        def handler(a: int) -> int:
+            return a
+
+        functions.function("t.f")(handler)
+        return functions, weakref.ref(large)
+
+    functions, large = declare()
+    gc.collect()
+    assert large() is None and functions.collections
+
+
+def test_an_option_that_there_is_not_is_an_error() -> None:
+    for use in (brig.function, lambda **options: brig.HostFunctions().function("a.b", **options), lambda **options: brig.HostFunctions().collection("a").function("b", **options)):
+        with pytest.raises(TypeError, match="no option 'timeout'; there are description"):
+            use(timeout=1)  # type: ignore[call-arg]
 
 
 def test_declarations_are_typescript_for_a_model() -> None:

@@ -179,17 +179,15 @@ class Deep:
     items: list[dict[str, bytes]]
 
 
-class DeepModel(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
-    items: list["HoldsObject"]
-
-
 class HoldsObject(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
     thing: decimal.Context
 
 
-DeepModel.model_rebuild()
+class DeepModel(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    items: list[HoldsObject]
+
 
 IMPOSSIBLE: list[tuple[Any, str, str]] = [
     (bytes, "$", "base64"),

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Union
 
 from .errors import HostFunctionError, JsonFault
 from .schema import Issue, Mismatch
@@ -92,10 +92,12 @@ def handler_of(steps: Steps) -> Handler:
             return _invalid_input(fault.issues)
         except Exception as fault:
             return failure_of(fault)
-        if not is_async:
-            return await _in_thread(lambda: _answer(steps, steps.execute(*positional, **named)), call)
         try:
-            return _answer(steps, await steps.execute(*positional, **named))
+            if is_async:
+                return _answer(steps, await steps.execute(*positional, **named))
+            outcome = await _in_thread(lambda: _begin(steps, positional, named), call)
+            # A plain function may give what is to be awaited, and that belongs to the loop.
+            return _answer(steps, await outcome.awaited) if isinstance(outcome, _Begun) else outcome
         except asyncio.CancelledError:
             if call.cancelled.is_set():
                 raise
@@ -109,6 +111,19 @@ def handler_of(steps: Steps) -> Handler:
     return handle
 
 
+@dataclass(frozen=True)
+class _Begun:
+    awaited: Awaitable[Any]
+
+
+_Outcome = Union[Output, Failure, _Begun]
+
+
+def _begin(steps: Steps, positional: tuple[Any, ...], named: dict[str, Any]) -> Output | Failure | _Begun:
+    given = steps.execute(*positional, **named)
+    return _Begun(given) if inspect.isawaitable(given) else _answer(steps, given)
+
+
 def _answer(steps: Steps, given: Any) -> Output | Failure:
     try:
         return Output(encode(given if steps.judge is None else steps.judge(given)))
@@ -119,23 +134,23 @@ def _answer(steps: Steps, given: Any) -> Output | Failure:
         return Failure(message, {"name": "InvalidOutput", "code": "invalid_output"})
 
 
-async def _in_thread(work: Callable[[], Output | Failure], call: CallContext) -> Output | Failure:
+async def _in_thread(work: Callable[[], _Outcome], call: CallContext) -> _Outcome:
     """Runs ``work`` in a thread of its own, so that calls never wait for one another.
 
     A daemon thread and no pool: how many there are is bounded by ``hostCallsInFlight``, and
     one that hangs does not keep the process.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Output | Failure] = loop.create_future()
+    done: asyncio.Future[_Outcome] = loop.create_future()
     variables = contextvars.copy_context()
 
-    def settle(outcome: Output | Failure) -> None:
+    def settle(outcome: _Outcome) -> None:
         if not done.done():
             done.set_result(outcome)
 
     def run() -> None:
         try:
-            outcome = variables.run(work)
+            outcome: _Outcome = variables.run(work)
         except BaseException as fault:
             outcome = failure_of(fault)
         try:

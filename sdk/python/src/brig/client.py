@@ -7,6 +7,7 @@ whether something ran is the caller's to judge.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from .connection import Connection, Offer
 from .endpoint import Endpoint
 from .errors import BrigError
 from .functions import prepare_functions
-from .options import EvaluateOptions, VmOptions, refuse_unknown
+from .keywords import refuse_unknown
+from .options import EvaluateOptions, VmOptions
 from .requests import Form, Language, check_params, evaluate_params, text, vm_params
 from .results import CheckResult, EvaluateResult, ServerInfo, check_of, info_of, never_sent, result_of
 from .version import VERSION
@@ -109,7 +111,7 @@ class AsyncClient:
         listens = any(listener is not None for listener in listeners.values())
         params = evaluate_params(source, functions, options, listens)
         handlers = {**kept, **functions.handlers}
-        offer = Offer(handlers, **listeners) if handlers or listens else None
+        offer = Offer(handlers, contextvars.copy_context(), **listeners) if handlers or listens else None
         cancellation = options.get("cancellation")
         if cancellation is not None and cancellation.cancelled:
             return never_sent()

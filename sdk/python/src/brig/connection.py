@@ -7,6 +7,7 @@ one event loop. Never connects again: that is the client's.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -33,6 +34,8 @@ class Offer:
     """What a request offers to its evaluation while that runs."""
 
     handlers: Mapping[str, Handler]
+    #: That of whoever asked: the socket's own is that of whoever happened to connect.
+    context: contextvars.Context
     on_stdout: Callable[[str], object] | None = None
     on_stderr: Callable[[str], object] | None = None
     on_warning: Callable[[EvaluationWarning], object] | None = None
@@ -202,19 +205,19 @@ class Connection(asyncio.Protocol):
             offer = self._offer(evaluation)
             if offer is not None:
                 listener = offer.on_stderr if params.get("stream") == "stderr" else offer.on_stdout
-                self._listen(listener, str(params.get("text")))
+                self._listen(offer, listener, str(params.get("text")))
         elif method == "evaluation.warning":
             offer = self._offer(evaluation)
             if offer is not None:
-                self._listen(offer.on_warning, warning_of(params.get("warning")))
+                self._listen(offer, offer.on_warning, warning_of(params.get("warning")))
         # A newer brigd may tell more.
 
-    def _listen(self, listener: Callable[[Any], object] | None, told: object) -> None:
+    def _listen(self, offer: Offer, listener: Callable[[Any], object] | None, told: object) -> None:
         """A listener's error is its own: it must not end what everyone shares, nor be lost."""
         if listener is None:
             return
         try:
-            listener(told)
+            offer.context.run(listener, told)
         except Exception as fault:
             self._loop.call_exception_handler({"message": "a listener of brig raised", "exception": fault})
 
@@ -259,7 +262,7 @@ class Connection(asyncio.Protocol):
             idempotency_key=str(params["idempotencyKey"]),
             cancelled=cancelled,
         )
-        task = self._loop.create_task(self._run(number, handler, params.get("input"), call))
+        task = offer.context.run(self._loop.create_task, self._run(number, handler, params.get("input"), call))
         self._calls[number] = _Answering(evaluation, cancelled, task)
 
     async def _run(self, number: int | str, handler: Handler, given: Any, call: CallContext) -> None:

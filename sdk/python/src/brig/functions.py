@@ -11,12 +11,16 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union, overload
 
-from .calls import CallContext, Handler, Steps, handler_of
+from .calls import Handler, Steps, handler_of
 from .errors import SchemaConversionError
-from .schema import JsonSchema, Prepared
+from .keywords import refuse_unknown
+from .schema import Prepared
 from .signatures import Binding, bind_input, bind_output
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C")
@@ -25,21 +29,20 @@ _C = TypeVar("_C")
 _MARK = "__brig_function__"
 
 
-@dataclass(frozen=True)
-class FunctionOptions:
+class FunctionOptions(TypedDict, total=False):
     """What is said of a function beside its signature."""
 
     #: For the model; the docstring when left out.
-    description: str | None = None
+    description: str | None
     #: A type, or JSON Schema as data; the signature when left out.
-    input_schema: Any = None
+    input_schema: Any
     #: A type, or JSON Schema as data; the return annotation when left out; ``False``: none.
-    output_schema: Any = None
-    examples: Sequence[Mapping[str, Any]] | None = None
+    output_schema: Any
+    examples: Sequence[Mapping[str, Any]] | None
     #: Time for one call, in milliseconds.
-    timeout_ms: int | None = None
+    timeout_ms: int | None
     #: What it does to the world; ``write`` when left out.
-    effect: Literal["read", "write"] | None = None
+    effect: Literal["read", "write"] | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,6 @@ class HostFunction:
     """One host function."""
 
     execute: Callable[..., Any]
-    options: FunctionOptions
     declaration: dict[str, Any]
     handler: Handler
 
@@ -56,20 +58,20 @@ class HostFunction:
 HostFunctionsLike = Union["HostFunctions", Mapping[str, Mapping[str, "HostFunction | Callable[..., Any]"]]]
 
 
-def host_function(execute: Callable[..., Any], *, name: str = "it", **options: Any) -> HostFunction:
+def host_function(execute: Callable[..., Any], *, name: str = "it", **options: Unpack[FunctionOptions]) -> HostFunction:
     """A host function of a handler. ``options`` are those of :class:`FunctionOptions`.
 
     Raises :class:`SchemaConversionError` for a hint that JSON can not carry.
     """
-    return _prepare(name, execute, FunctionOptions(**options), _names_around())
+    return _prepare(name, execute, options, _names_around())
 
 
-def function(name: str | None = None, **options: Any) -> Callable[[_F], _F]:
+def function(name: str | None = None, **options: Unpack[FunctionOptions]) -> Callable[[_F], _F]:
     """Marks a method of a class that becomes a collection; ``name`` is what programs call it."""
-    told = FunctionOptions(**options)
+    refuse_unknown("function", options, FunctionOptions)
 
     def mark(method: _F) -> _F:
-        setattr(method, _MARK, (name, told))
+        setattr(method, _MARK, (name, options))
         return method
 
     return mark
@@ -90,15 +92,16 @@ class HostFunctions:
         """The collection of this name: a decorator for a class, and a place for functions."""
         return Collection(self, name)
 
-    def function(self, name: str, **options: Any) -> Callable[[_F], _F]:
+    def function(self, name: str, **options: Unpack[FunctionOptions]) -> Callable[[_F], _F]:
         """Decorates a handler: ``@functions.function("orders.list", effect="read")``."""
         collection, dot, short = name.partition(".")
         if not dot or not collection or not short:
             raise ValueError(f"a function's name is collection.function, not {name!r}")
-        told, names = FunctionOptions(**options), _names_around()
+        names = _names_around()
+        refuse_unknown("function", options, FunctionOptions)
 
         def add(execute: _F) -> _F:
-            self._add(collection, short, execute, told, names)
+            self._add(collection, short, execute, options, names)
             return execute
 
         return add
@@ -146,14 +149,15 @@ class Collection:
     @overload
     def function(self, name: _F, /) -> _F: ...
     @overload
-    def function(self, name: str | None = None, /, **options: Any) -> Callable[[_F], _F]: ...
-    def function(self, name: Any = None, /, **options: Any) -> Any:
+    def function(self, name: str | None = None, /, **options: Unpack[FunctionOptions]) -> Callable[[_F], _F]: ...
+    def function(self, name: Any = None, /, **options: Unpack[FunctionOptions]) -> Any:
         """Decorates a handler: ``@orders.function`` or ``@orders.function("list", effect="read")``."""
-        told, names = FunctionOptions(**options), _names_around()
+        names = _names_around()
+        refuse_unknown("function", options, FunctionOptions)
 
         def add(execute: Any) -> Any:
             short = name if isinstance(name, str) else execute.__name__
-            self._functions._add(self.name, short, execute, told, names)
+            self._functions._add(self.name, short, execute, options, names)
             return execute
 
         return add(name) if callable(name) else add
@@ -196,27 +200,29 @@ def _entries(value: Any, what: str) -> list[tuple[str, Any]]:
 
 
 def _prepare(full: str, execute: Callable[..., Any], told: FunctionOptions, names: Mapping[str, Any]) -> HostFunction:
+    refuse_unknown(f"host function {full}", told, FunctionOptions)
     try:
-        taken = bind_input(execute, told.input_schema, names)
+        taken = bind_input(execute, told.get("input_schema"), names)
     except SchemaConversionError as fault:
         raise fault.of(f"{full} input") from None
     try:
-        output = bind_output(execute, told.output_schema, names)
+        output = bind_output(execute, told.get("output_schema"), names)
     except SchemaConversionError as fault:
         raise fault.of(f"{full} output") from None
     handler = handler_of(Steps(taken.bind, execute, None if output is None else output.dump))
-    return HostFunction(execute, told, _declaration(execute, told, taken, output), handler)
+    return HostFunction(execute, _declaration(execute, told, taken, output), handler)
 
 
 def _declaration(execute: Callable[..., Any], told: FunctionOptions, taken: Binding, output: Prepared | None) -> dict[str, Any]:
-    described = told.description or inspect.cleandoc(getattr(execute, "__doc__", None) or "")
+    examples = told.get("examples")
+    described = told.get("description") or inspect.cleandoc(getattr(execute, "__doc__", None) or "")
     members: dict[str, Any] = {
         "description": described or taken.schema.get("description"),
         "inputSchema": taken.schema,
         "outputSchema": None if output is None else output.schema,
-        "examples": None if told.examples is None else [dict(example) for example in told.examples],
-        "timeoutMs": told.timeout_ms,
-        "effect": told.effect,
+        "examples": None if examples is None else [dict(example) for example in examples],
+        "timeoutMs": told.get("timeout_ms"),
+        "effect": told.get("effect"),
     }
     return {name: value for name, value in members.items() if value is not None}
 

@@ -5,7 +5,7 @@ Owns their names and types, once for every function that takes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from .functions import HostFunctionsLike
@@ -84,10 +84,3 @@ class SharedEvaluateOptions(EvaluateOptions, ConnectOptions, total=False):
 
 class SharedVmOptions(VmOptions, ConnectOptions, total=False):
     """Options of ``brig.create_vm``."""
-
-
-def refuse_unknown(what: str, options: Mapping[str, Any], known: type) -> None:
-    """An option that there is not is an error that names those there are."""
-    odd = next((name for name in options if name not in known.__annotations__), None)
-    if odd is not None:
-        raise TypeError(f"{what} has no option {odd!r}; there are {', '.join(known.__annotations__)}")

@@ -58,18 +58,24 @@ def bind_input(execute: Callable[..., Any], schema: Any, names: Mapping[str, Any
     else:
         prepared = members({parameter.name: _member(parameter, signature.reader) for parameter in signature.taken})
     refuse_what_is_no_object(prepared.schema)
-    positional = whole and signature.taken[0].kind is not inspect.Parameter.KEYWORD_ONLY
+    return Binding(prepared.schema, _binder(prepared, whole, signature.taken, signature.told))
+
+
+def _binder(prepared: Prepared, whole: bool, taken: tuple[inspect.Parameter, ...], told: str | None) -> Callable[[Any, CallContext], _Arguments]:
+    """Keeps nothing of the names that were in sight where the function was declared."""
+    positional = whole and taken[0].kind is not inspect.Parameter.KEYWORD_ONLY
+    known = None if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken) else {parameter.name for parameter in taken}
 
     def bind(value: Any, call: CallContext) -> _Arguments:
-        told = {} if signature.told is None else {signature.told: call}
+        context = {} if told is None else {told: call}
         parsed = prepared.parse(value)
         if positional:
-            return (parsed,), told
+            return (parsed,), context
         if whole:
-            return (), {signature.taken[0].name: parsed, **told}
-        return (), {**_as_members(parsed, signature), **told}
+            return (), {taken[0].name: parsed, **context}
+        return (), {**_as_members(parsed, known), **context}
 
-    return Binding(prepared.schema, bind)
+    return bind
 
 
 def bind_output(execute: Callable[..., Any], schema: Any, names: Mapping[str, Any]) -> Prepared | None:
@@ -86,14 +92,11 @@ def bind_output(execute: Callable[..., Any], schema: Any, names: Mapping[str, An
     return prepare(signature.returned, "output", signature.reader.names)
 
 
-def _as_members(parsed: Any, signature: _Signature) -> dict[str, Any]:
+def _as_members(parsed: Any, known: set[str] | None) -> dict[str, Any]:
     """The arguments for an input that a schema of its own describes."""
     if not isinstance(parsed, Mapping):
         parsed = {name: getattr(parsed, name) for name in _names_of(type(parsed))}
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in signature.taken):
-        return dict(parsed)
-    known = {parameter.name for parameter in signature.taken}
-    return {name: value for name, value in parsed.items() if name in known}
+    return {name: value for name, value in parsed.items() if known is None or name in known}
 
 
 def _names_of(owner: Any) -> list[str]:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .calls import Handler
-from .options import VmEvaluateOptions, refuse_unknown
+from .keywords import refuse_unknown
+from .options import VmEvaluateOptions
 from .results import EvaluateResult
 
 if TYPE_CHECKING:

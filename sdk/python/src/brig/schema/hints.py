@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import inspect
 import json
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -165,11 +166,31 @@ class Reader:
 
     def hints_of(self, owner: Any, path: str) -> dict[str, Any]:
         """The hints of a class or function, evaluated where they are text."""
+        if not isinstance(owner, type) and not getattr(owner, "__annotations__", None):
+            # What is built in can not even be asked.
+            return {}
         try:
-            return typing.get_type_hints(owner, localns=self.names, include_extras=True)
-        except NameError as fault:
+            hints = typing.get_type_hints(owner, localns=self.names, include_extras=True)
+            if sys.version_info >= (3, 11):
+                return hints
+            scope = getattr(owner, "__globals__", None) or vars(sys.modules[owner.__module__])
+            return {name: _evaluated(hint, scope, self.names) for name, hint in hints.items()}
+        except (NameError, TypeError) as fault:
             name = getattr(owner, "__name__", "it")
             raise SchemaConversionError(path, name, f"its type hints can not be evaluated: {fault}") from None
+
+
+def _evaluated(hint: Any, scope: dict[str, Any], names: dict[str, Any]) -> Any:
+    """Text within a hint, as in ``list["Tree"]``, which Python 3.10 leaves as it is."""
+    if isinstance(hint, str):
+        return eval(hint, scope, names)
+    if isinstance(hint, types.GenericAlias):
+        args = tuple(_evaluated(arg, scope, names) for arg in hint.__args__)
+        origin: Any = hint.__origin__
+        return hint if args == hint.__args__ else origin[args]
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return typing.Union[tuple(_evaluated(arg, scope, names) for arg in typing.get_args(hint))]
+    return hint
 
 
 def _unwrap(hint: Any) -> Any:
