@@ -90,6 +90,7 @@ def test_a_class_becomes_a_collection_of_what_it_defines_itself() -> None:
         def list_orders(self) -> int:
             return 2
 
+        @brig.function
         @staticmethod
         def still() -> int:
             return 3

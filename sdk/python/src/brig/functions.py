@@ -66,15 +66,20 @@ def host_function(execute: Callable[..., Any], *, name: str = "it", **options: U
     return _prepare(name, execute, options, _names_around())
 
 
-def function(name: str | None = None, **options: Unpack[FunctionOptions]) -> Callable[[_F], _F]:
+@overload
+def function(name: _F, /) -> _F: ...
+@overload
+def function(name: str | None = None, /, **options: Unpack[FunctionOptions]) -> Callable[[_F], _F]: ...
+def function(name: Any = None, /, **options: Unpack[FunctionOptions]) -> Any:
     """Marks a method of a class that becomes a collection; ``name`` is what programs call it."""
     refuse_unknown("function", options, FunctionOptions)
 
-    def mark(method: _F) -> _F:
-        setattr(method, _MARK, (name, options))
+    def mark(method: Any) -> Any:
+        # Beneath @staticmethod and @classmethod is the function itself.
+        setattr(getattr(method, "__func__", method), _MARK, (name if isinstance(name, str) else None, options))
         return method
 
-    return mark
+    return mark(name) if name is not None and not isinstance(name, str) else mark
 
 
 class HostFunctions:
