@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -334,13 +335,26 @@ def test_the_time_zone_is_the_programs() -> None:
     assert brig.evaluate("new Date(0).toLocaleTimeString('en-GB')", time_zone="Asia/Tokyo").value == "09:00:00"
 
 
-def test_vms_keep_their_realm_where_brigd_offers_them() -> None:
-    try:
-        with brig.create_vm(host_functions={"a": {"f": lambda: 5}}) as vm:
+def test_a_vm_keeps_its_realm_and_its_functions_and_ends_with_its_block() -> None:
+    with brig.connect() as client:
+        with client.create_vm(host_functions={"a": {"f": lambda: 5}}) as vm:
             vm.evaluate("let count = 1")
             assert vm.evaluate("count += await a.f(); count").value == 6
-    except brig.BrigError as fault:
-        assert fault.code == "unsupported"
+            assert client.evaluate("count + await b.f()", vm=vm, host_functions={"b": {"f": lambda: 1}}).value == 7
+            assert vm.id in [listed["vm"] for listed in client.list_vms()]
+        assert vm.id not in [listed["vm"] for listed in client.list_vms()]
+        with pytest.raises(brig.BrigError) as fault:
+            vm.evaluate("count")
+        assert fault.value.code == "vm_not_found"
+
+
+def test_an_async_vm_does_so_too() -> None:
+    async def main() -> Any:
+        async with brig.create_vm_async() as vm:
+            await vm.evaluate("let count = 1")
+            return (await vm.evaluate("count + 1")).value
+
+    assert asyncio.run(main()) == 2
 
 
 def pid_of(socket: str) -> int | None:
@@ -423,6 +437,8 @@ def test_a_brigd_whose_client_was_killed_ends(private: str) -> None:
     child.kill()
     child.communicate()
     assert gone(socket)
+    # Nobody is left to remove it.
+    shutil.rmtree(Path(socket).parent, ignore_errors=True)
 
 
 def test_a_forked_child_neither_stops_nor_uses_what_is_its_parents(private: str) -> None:
