@@ -348,6 +348,13 @@ def test_a_vm_keeps_its_realm_and_its_functions_and_ends_with_its_block() -> Non
         assert fault.value.code == "vm_not_found"
 
 
+def test_another_client_may_evaluate_in_a_vm_whose_functions_are_answered_where_it_was_made() -> None:
+    with brig.connect() as maker, brig.connect() as other:
+        with maker.create_vm(host_functions={"a": {"f": lambda: "made"}}) as vm:
+            result = other.evaluate("[await a.f(), await b.f()]", vm=vm.id, host_functions={"b": {"f": lambda: "other"}})
+            assert result.value == ["made", "other"], result
+
+
 def test_an_async_vm_does_so_too() -> None:
     async def main() -> Any:
         async with brig.create_vm_async() as vm:

@@ -430,6 +430,7 @@ def test_a_vm_keeps_its_handlers_and_defaults_and_is_disposed_of_by_name() -> No
         made = peer.expect("vm.create")
         peer.answer(made["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
         asked = peer.expect("evaluate")
+        peer.send(method="evaluation.started", params={"id": asked["id"], "evaluation": "ev_1"})
         peer.call("c", "ev_1", "t.f", {})
         answer = peer.next()
         peer.answer(asked["id"], succeeded(answer["result"]))
@@ -445,7 +446,7 @@ def test_a_vm_keeps_its_handlers_and_defaults_and_is_disposed_of_by_name() -> No
 
     (made, asked, gone), values = talk(server, client)
     assert made == ["hostFunctions", "timeZone"]
-    assert asked == {"source": "1", "timeoutMs": 7, "vm": "vm_1"}
+    assert asked == {"source": "1", "timeoutMs": 7, "vm": "vm_1", "announce": True}
     assert gone == {"vm": "vm_1"} and values == (5, "vm_1")
 
 

@@ -80,7 +80,10 @@ class AsyncClient:
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Any other method of the protocol."""
-        return await self._ask(method, text(method, params or {}))
+        answer = await self._ask(method, text(method, params or {}))
+        if method == "vm.dispose" and self._connection is not None:
+            self._connection.let_go(str((params or {}).get("vm")))
+        return answer
 
     async def close(self) -> None:
         """Ends the connection. What is in flight is rejected."""
@@ -101,7 +104,10 @@ class AsyncClient:
 
     async def _create_vm(self, options: VmOptions) -> AsyncVm:
         functions = prepare_functions(options.get("host_functions"))
-        made = await self._ask("vm.create", vm_params(functions, options.get("limits"), options.get("time_zone")))
+        params = vm_params(functions, options.get("limits"), options.get("time_zone"))
+        connection = await self._connect()
+        made = await connection.request("vm.create", params).answer
+        connection.keep(made["vm"], functions.handlers)
         defaults = {name: options.get(name) for name in ("permissions", "timeout_ms", "output")}
         return AsyncVm(self._run, self.request, made, functions.handlers, defaults)
 

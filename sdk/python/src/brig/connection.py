@@ -78,6 +78,9 @@ class Connection(asyncio.Protocol):
         self._requests: dict[int, _Pending] = {}
         self._evaluations: dict[str, int] = {}
         self._calls: dict[int | str, _Answering] = {}
+        #: Of the vms that were made here; another connection may evaluate in them.
+        self._kept: dict[str, tuple[Mapping[str, Handler], contextvars.Context]] = {}
+        self._makes_vms = False
         self._last_id = 0
         self._lost: BrigError | None = None
         self._loop = asyncio.get_running_loop()
@@ -102,7 +105,9 @@ class Connection(asyncio.Protocol):
         """Sends a request. ``params`` is JSON text of an object."""
         self._last_id += 1
         number = self._last_id
-        announced = offer is not None and any(pending.unnamed for pending in self._requests.values())
+        self._makes_vms = self._makes_vms or method == "vm.create"
+        ambiguous = self._makes_vms or any(pending.unnamed for pending in self._requests.values())
+        announced = offer is not None and ambiguous
         said = _with_member(params, '"announce":true') if announced else params
         sent = line(f'{{"jsonrpc":"2.0","id":{number},"method":{json.dumps(method)},"params":{said}}}')
         if self._lost is not None:
@@ -114,6 +119,14 @@ class Connection(asyncio.Protocol):
         self._requests[number] = _Pending(answer, offer, announced)
         self._write(sent)
         return Asked(answer, lambda: self._cancel(number))
+
+    def keep(self, vm: str, handlers: Mapping[str, Handler]) -> None:
+        """Answers for the functions of a vm that was made here, whoever evaluates in it."""
+        self._kept[vm] = (handlers, contextvars.copy_context())
+
+    def let_go(self, vm: str) -> None:
+        """The vm is no more."""
+        self._kept.pop(vm, None)
 
     def close(self, reason: BrigError | None = None) -> None:
         """Ends it. What is in flight is rejected."""
@@ -243,11 +256,18 @@ class Connection(asyncio.Protocol):
         self._name(unnamed[0], evaluation)
         return self._requests[unnamed[0]].offer
 
+    def _offer_of_vms(self, name: str) -> Offer | None:
+        """Of the only vm that has such a function, or of several that have the same."""
+        found = [kept for kept in self._kept.values() if name in kept[0]]
+        if len({id(handlers[name]) for handlers, _ in found}) != 1:
+            return None
+        return Offer(*found[0])
+
     # Host calls.
 
     def _host_call(self, number: int | str, params: dict[str, Any]) -> None:
         evaluation, name = str(params["evaluation"]), str(params["function"])
-        offer = self._offer(evaluation)
+        offer = self._offer(evaluation) or self._offer_of_vms(name)
         if offer is None:
             return self._answer(number, refusal("this client runs no such evaluation", "cancelled"))
         handler = offer.handlers.get(name)
