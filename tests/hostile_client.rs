@@ -323,3 +323,86 @@ fn nobody_can_cancel_the_evaluation_of_another_connection_by_its_request_id() {
     victim.send(&json!({"jsonrpc": "2.0", "id": call.get("id"), "result": 5}));
     assert_eq!(victim.answer(id, &mut Handlers::none()).pointer("/result/value"), Some(&json!(5)));
 }
+
+#[test]
+fn those_who_wait_for_the_answer_of_one_key_and_do_not_read_it_are_bounded() {
+    let brigd = Brigd::start();
+    let params = json!({"source": "'x'.repeat(4000000)", "idempotencyKey": "one"});
+    assert_eq!(brigd.connect().result("evaluate", &params).get("outcome"), Some(&json!("succeeded")));
+    let before = brigd.rss_kib();
+    let mut greedy = brigd.connect();
+    for _ in 0..200 {
+        greedy.request("evaluate", &params);
+    }
+    // Answered in order after them: they have been taken up.
+    works(&brigd);
+    let first = greedy.next_message();
+    assert_eq!(first.pointer("/result/outcome"), Some(&json!("succeeded")));
+    let grown = brigd.rss_kib().saturating_sub(before);
+    assert!(grown < 128 * 1024, "brigd grew by {grown} KiB");
+}
+
+#[test]
+fn inputs_of_calls_that_nobody_answers_are_bounded_and_end_no_connection() {
+    let brigd = Brigd::start();
+    let before = brigd.rss_kib();
+    let mut client = brigd.connect();
+    let source = "const x = 'y'.repeat(1000000); const all = [];
+        for (let i = 0; i < 60; i++) all.push(svc.f({ x }).catch((e) => e.code));
+        return await Promise.race(all)";
+    let count = 4;
+    for _ in 0..count {
+        client.request("evaluate", &json!({"source": source, "hostFunctions": {"svc": {"f": {}}}, "timeoutMs": 20000}));
+    }
+    let deadline = Instant::now() + DEADLINE;
+    let mut ended = 0;
+    while ended < count {
+        match client.next_until(deadline) {
+            Incoming::Message(message) if message.get("method").is_none() => {
+                let code = message.pointer("/result/value").or_else(|| message.pointer("/result/error/code")).cloned();
+                assert!([Some(json!("call_limit")), Some(json!("timed_out"))].contains(&code), "{code:?}");
+                ended += 1;
+            }
+            Incoming::Message(_) => {}
+            other => panic!("{ended} ended: {other:?}"),
+        }
+        let grown = brigd.rss_kib().saturating_sub(before);
+        assert!(grown < 128 * 1024, "brigd grew by {grown} KiB");
+    }
+    works(&brigd);
+}
+
+#[test]
+fn a_key_whose_client_went_away_before_anything_came_of_it_runs_for_whoever_asks_again() {
+    let brigd = Brigd::start();
+    let params = json!({"source": "await new Promise((r) => setTimeout(r, 300)); return 7", "idempotencyKey": "again",
+        "announce": true});
+    let mut first = brigd.connect();
+    first.request("evaluate", &params);
+    assert_eq!(first.next_message().get("method"), Some(&json!("evaluation.started")));
+    let mut second = brigd.connect();
+    let id = second.request("evaluate", &params);
+    drop(first);
+    let answer = second.answer(id, &mut Handlers::none());
+    assert_eq!(answer.pointer("/result/value"), Some(&json!(7)), "{answer}");
+    let again = brigd.connect().result("evaluate", &params);
+    assert_eq!(again.get("evaluation"), answer.pointer("/result/evaluation"));
+}
+
+#[test]
+fn a_request_whose_schemas_take_long_can_be_cancelled_and_delays_no_other_user() {
+    let brigd = Brigd::start();
+    let mut client = brigd.connect();
+    let property =
+        |index: usize| (format!("p{index}"), json!({"type": "string", "pattern": format!("^([a-z\\d]{{1,30}}_){{1,{}}}$", 2 + index % 5)}));
+    let schema = |number: usize| {
+        let properties: serde_json::Map<String, Value> = (0..150).map(property).collect();
+        json!({"inputSchema": {"title": format!("{number}"), "type": "object", "properties": properties}})
+    };
+    let functions: serde_json::Map<String, Value> = (0..300).map(|number| (format!("f{number}"), schema(number))).collect();
+    let id = client.request("evaluate", &json!({"source": "1", "hostFunctions": {"svc": functions}}));
+    client.send(&json!({"jsonrpc": "2.0", "method": "cancel", "params": {"id": id}}));
+    let answer = client.answer(id, &mut Handlers::none());
+    assert_eq!(answer.pointer("/error/data/code"), Some(&json!("cancelled")), "{answer}");
+    works(&brigd);
+}

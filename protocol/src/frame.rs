@@ -41,6 +41,11 @@ impl FrameDecoder {
         Self { buffer: Vec::new(), start: 0, limit }
     }
 
+    /// From now on accepts bodies of at most `limit` bytes.
+    pub const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Takes bytes as they were read. Feed at most what one read gave.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.start > 0 && (self.start == self.buffer.len() || self.start >= 64 * 1024) {

@@ -156,6 +156,16 @@ impl Channel {
         }
     }
 
+    /// From now on a frame with a longer body is a fault as soon as it is announced.
+    pub(crate) fn limit_frames(&mut self, bytes: usize) {
+        self.decoder.set_limit(bytes.min(BODY_BYTES));
+    }
+
+    /// Bytes that wait for the worker to take them.
+    pub(crate) fn backlog(&self) -> usize {
+        self.queue.iter().map(Vec::len).sum::<usize>().saturating_sub(self.written)
+    }
+
     /// Whether bytes have been read that were not returned as a frame yet.
     pub(crate) fn has_unread(&self) -> bool {
         self.decoder.mid_frame()
@@ -353,6 +363,29 @@ mod tests {
             worker.write_all(&prefix).unwrap();
             assert!(matches!(channel.receive().await, Err(ChannelFault::Frame(_))));
         }
+    }
+
+    #[tokio::test]
+    async fn a_frame_over_what_the_evaluation_may_send_is_a_fault_when_it_is_announced() {
+        let (mut channel, mut worker) = pair(ChannelBounds::default());
+        channel.limit_frames(4);
+        worker.write_all(&frame(b"four")).unwrap();
+        assert_eq!(&*channel.receive().await.unwrap(), b"four");
+        worker.write_all(&[5, 0, 0, 0]).unwrap();
+        assert!(matches!(channel.receive().await, Err(ChannelFault::Frame(FrameFault::TooLong { .. }))));
+    }
+
+    #[tokio::test]
+    async fn the_backlog_is_what_the_worker_has_not_taken() {
+        let (mut channel, _worker) = pair(ChannelBounds::default());
+        channel.queue(frame(b"taken by the socket")).unwrap();
+        assert_eq!(channel.backlog(), 0);
+        let big = frame(&vec![b'x'; 4 * 1024 * 1024]);
+        channel.queue(big.clone()).unwrap();
+        let first = channel.backlog();
+        assert!(first > 0 && first <= big.len());
+        channel.queue(big.clone()).unwrap();
+        assert_eq!(channel.backlog(), first + big.len());
     }
 
     fn hasty() -> ChannelBounds {

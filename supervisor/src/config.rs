@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Most threads of the runtime: more than any host has cores, fewer than it can not start.
+const THREADS_MOST: usize = 1024;
 /// Longest configuration file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 
@@ -264,7 +266,11 @@ impl Config {
         toml::from_str(text).map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })
     }
 
-    fn check(&self) -> Result<(), ConfigFault> {
+    /// Whether every value can be.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] naming the first that can not.
+    pub(crate) fn check(&self) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
         for (setting, value, least) in [
@@ -289,6 +295,16 @@ impl Config {
             if !(1..=86_400_000).contains(&value) {
                 return Err(fault(setting, value, "it must be between 1 and 86400000"));
             }
+        }
+        if self.runtime.threads > THREADS_MOST {
+            return Err(fault("runtime.threads", self.runtime.threads, &format!("it must be at most {THREADS_MOST}")));
+        }
+        if self.workers.generation_seconds == 0 {
+            return Err(fault("workers.generation_seconds", 0, "it must be at least 1"));
+        }
+        if tracing_subscriber::EnvFilter::try_new(&self.server.log).is_err() {
+            let log = brig_protocol::escape::escaped(&self.server.log, 100);
+            return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
         }
         Ok(())
     }
@@ -388,6 +404,17 @@ mod tests {
         assert!(fault.contains("limits.heap_bytes") && fault.contains("262144"), "{fault}");
         assert!(parsed("[limits]\nheap = 1\n").unwrap_err().to_string().contains("limits.heap_bytes"));
         assert!(parsed("[limits]\ntimout_ms = 1\n").unwrap_err().to_string().contains("did you mean limits.timeout_ms?"));
+    }
+
+    #[test]
+    fn a_value_that_would_hang_or_be_ignored_at_the_start_is_refused_by_name() {
+        for (text, setting) in [
+            ("[runtime]\nthreads = 1000000\n", "runtime.threads"),
+            ("[workers]\ngeneration_seconds = 0\n", "workers.generation_seconds"),
+            ("[server]\nlog = \"brigd=nonsense\"\n", "server.log"),
+        ] {
+            assert!(parsed(text).unwrap_err().to_string().contains(setting), "{text}");
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn start(arguments: &Arguments) -> Result<(), Fault> {
     settings::harden()?;
     let mut config = Config::load(arguments.config.as_deref())?;
     arguments.override_settings(&mut config);
+    config.check()?;
     logging::start(&config.server.log);
     let workers = settings::worker_settings(&config)?;
     let runtime = settings::runtime(config.runtime.threads)?;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Each holder has this much for nothing, so that small requests pass whatever the
 /// others do.
 const FREE_BYTES: usize = 64 * 1024;
+/// The same for each of the many things that one connection can have waiting.
+const FREE_PART_BYTES: usize = 4 * 1024;
 /// One user may hold one part of so many of all bytes.
 const SHARES: usize = 4;
 
@@ -30,6 +32,8 @@ struct Used {
 pub(crate) struct Held {
     budget: Arc<Budget>,
     uid: u32,
+    free: usize,
+    shares: usize,
     charged: usize,
 }
 
@@ -41,13 +45,20 @@ impl Budget {
 
     /// A holder for `uid` that holds nothing yet.
     pub(crate) fn holder(self: &Arc<Self>, uid: u32) -> Held {
-        Held { budget: Arc::clone(self), uid, charged: 0 }
+        Held { budget: Arc::clone(self), uid, free: FREE_BYTES, shares: SHARES, charged: 0 }
     }
 
-    fn charge(&self, uid: u32, more: usize) -> bool {
+    /// A holder for one of many things of a connection, that holds nothing yet: a request,
+    /// a host call. All of these together leave half of what the user may hold to its
+    /// connections: without that its answers could not go out.
+    pub(crate) fn part(self: &Arc<Self>, uid: u32) -> Held {
+        Held { budget: Arc::clone(self), uid, free: FREE_PART_BYTES, shares: 2 * SHARES, charged: 0 }
+    }
+
+    fn charge(&self, uid: u32, more: usize, shares: usize) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let own = used.each.get(&uid).copied().unwrap_or(0);
-        if used.all + more > self.limit || own + more > self.limit / SHARES {
+        if used.all + more > self.limit || own + more > self.limit / shares {
             return false;
         }
         used.all += more;
@@ -71,9 +82,9 @@ impl Held {
     /// Now holds `bytes`. `false`: that is more than there is; nothing changed.
     #[must_use]
     pub(crate) fn resize(&mut self, bytes: usize) -> bool {
-        let wanted = bytes.saturating_sub(FREE_BYTES);
+        let wanted = bytes.saturating_sub(self.free);
         if wanted > self.charged {
-            if !self.budget.charge(self.uid, wanted - self.charged) {
+            if !self.budget.charge(self.uid, wanted - self.charged, self.shares) {
                 return false;
             }
         } else if wanted < self.charged {
@@ -109,6 +120,19 @@ mod tests {
         assert!(again.resize(FREE_BYTES));
         let mut other = budget.holder(2);
         assert!(other.resize(2 * MIB));
+    }
+
+    #[test]
+    fn requests_and_calls_leave_room_for_the_answers_of_their_user() {
+        let budget = Budget::new(8 * MIB);
+        let mut calls: Vec<Held> = (0..100).map(|_| budget.part(1)).collect();
+        let taken = calls.iter_mut().map(|call| call.resize(64 * 1024)).filter(|taken| *taken).count();
+        assert!((16..=18).contains(&taken), "{taken}");
+        assert!(calls.iter_mut().all(|call| call.resize(FREE_PART_BYTES)));
+        assert!(budget.part(1).resize(MIB));
+        let _all: Vec<bool> = calls.iter_mut().map(|call| call.resize(64 * 1024)).collect();
+        assert!(!budget.part(1).resize(MIB));
+        assert!(budget.holder(1).resize(MIB));
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Callback for Link {
         };
         // A guest that calls faster than its client reads waits, within the deadline that
         // the caller keeps: it must not be able to fill the way out, and end it.
-        self.outbox.send_when_room(rpc::request(&id_of(number), method::HOST_CALL, &params)).await;
+        self.outbox.send_when_room(|| rpc::request(&id_of(number), method::HOST_CALL, &params)).await;
         answer.await.unwrap_or(CallAnswer::Gone)
     }
 

@@ -106,10 +106,11 @@ impl Outbox {
         }
     }
 
-    /// Sends one line once there is room for it. Ends when the connection does.
-    pub(crate) async fn send_when_room(&self, line: Vec<u8>) {
+    /// Sends one line once there is room for it: it is not made before, for nobody counts
+    /// the bytes of those that wait. Ends when the connection does.
+    pub(crate) async fn send_when_room(&self, line: impl FnOnce() -> Vec<u8>) {
         self.room().await;
-        self.send(line);
+        self.send(line());
     }
 
     /// Waits until the client is not behind any more, or nothing can be sent.
@@ -294,7 +295,7 @@ mod tests {
         let (outbox, _client, _read) = pair(Duration::from_millis(5));
         outbox.send(vec![b'x'; 3 * 1024 * 1024]);
         assert_eq!(outbox.drive().await, Broken::SlowReader);
-        outbox.send_when_room(b"more\n".to_vec()).await;
+        outbox.send_when_room(|| b"more\n".to_vec()).await;
         assert!(outbox.is_empty());
     }
 
@@ -304,7 +305,7 @@ mod tests {
         outbox.send(vec![b'x'; 3 * 1024 * 1024]);
         let waiting = outbox.lock().bytes;
         outbox.send_if_room(b"note\n".to_vec());
-        assert!(outbox.send_when_room(b"answer\n".to_vec()).now_or_never().is_none());
+        assert!(outbox.send_when_room(|| b"answer\n".to_vec()).now_or_never().is_none());
         assert_eq!(outbox.lock().bytes, waiting);
     }
 

@@ -12,7 +12,7 @@ use crate::evaluation::{self, Asked, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
 use crate::pool::Lease;
 use crate::service::Service;
-use brig_protocol::client::{CancelParams, CheckResult, EvaluateResult, Outcome, method};
+use brig_protocol::client::{CallState, CancelParams, CheckResult, EvaluateResult, Outcome, method};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::REQUEST_LINE_BYTES;
 use brig_protocol::line::Line;
@@ -176,7 +176,7 @@ impl Requests {
         if !self.service.is_serving() {
             return Err(ErrorData::new(RequestCode::ShuttingDown, "brigd is draining and takes no new work; nothing ran"));
         }
-        let mut held = self.service.budget.holder(self.peer.uid);
+        let mut held = self.service.budget.part(self.peer.uid);
         if !held.resize(bytes.len()) {
             return Err(no_room());
         }
@@ -246,7 +246,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties).await,
         Err(data) => {
             parties.service.metrics.refused.count();
-            parties.outbox.send_when_room(rpc::error(Some(id), &data)).await;
+            parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
         }
     }
 }
@@ -263,7 +263,7 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
             rpc::error(Some(id), &data)
         }
     };
-    parties.outbox.send_when_room(line).await;
+    parties.outbox.send_when_room(|| line).await;
 }
 
 /// Makes a vm.
@@ -279,7 +279,7 @@ async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
             rpc::error(Some(id), &data)
         }
     };
-    parties.outbox.send_when_room(line).await;
+    parties.outbox.send_when_room(|| line).await;
 }
 
 /// The answer goes out first; what is let go wakes others.
@@ -302,7 +302,7 @@ async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, pa
     drop(ticket);
     let mut held = parties.service.budget.holder(parties.peer.uid);
     if held.resize(line.len()) {
-        parties.outbox.send_when_room(line).await;
+        parties.outbox.send_when_room(|| line).await;
     } else {
         parties.outbox.close_over_budget();
     }
@@ -331,12 +331,22 @@ async fn once(id: &Id, key: &str, request: Request, parties: Parties<'_>) -> Res
                 };
                 // The one that ran gave nothing because nothing ran: it is this one's turn.
                 let Some(kept) = joined else { continue };
-                parties.outbox.send_when_room(rpc::result(id, &kept)).await;
+                parties.outbox.send_when_room(|| rpc::result(id, &kept)).await;
                 return Ok(None);
             }
         }
     };
+    // What ran in a vm has left its mark there. Escapes could spell the member otherwise.
+    let leaves_nothing = !["\"vm\"", "\\u"].iter().any(|part| request.text().contains(part));
     let ended = evaluation::run(request, parties).await?;
+    // Nothing came of it, so nothing is repeated when it runs again: for whoever waits for
+    // it now, or for its client when that comes back.
+    if leaves_nothing
+        && ended.result.outcome == Outcome::Cancelled
+        && ended.result.calls.iter().all(|call| call.state == CallState::Refused)
+    {
+        return Ok(Some((ended, None)));
+    }
     let kept = kept(&ended.result)?;
     running.answer(Arc::clone(&kept), Instant::now());
     Ok(Some((ended, Some(kept))))

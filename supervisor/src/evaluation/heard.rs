@@ -42,10 +42,19 @@ impl Run {
                     return Err(Violation::Function { index: function, functions });
                 }
                 let host = Arc::clone(&self.host);
-                let asked = Asked { call: id, function, input: input.to_owned() };
+                let bytes = input.get().len();
+                let mut held = self.service.budget.part(self.host.principal.uid);
+                let asked = held.resize(bytes).then(|| Asked { call: id, function, input: input.to_owned() });
                 self.open.insert(id, function);
                 self.host_time.begun(Instant::now());
-                self.calls.push(Box::pin(async move { host.run(asked).await }));
+                self.calls.push(Box::pin(async move {
+                    let outcome = match asked {
+                        Some(asked) => host.run(asked).await,
+                        None => host.turned_away(id, function, bytes),
+                    };
+                    drop(held);
+                    outcome
+                }));
             }
             FromWorker::Output { stream, text, truncated } => self.printed(stream, &text, truncated)?,
             FromWorker::Warning(warning) => self.warned(warning)?,

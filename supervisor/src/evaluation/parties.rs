@@ -51,10 +51,15 @@ impl Parties<'_> {
 
     /// The right to run, when it is this principal's turn.
     pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
+        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection)).await
+    }
+
+    /// What comes before a program runs, given up when the client wants it no more.
+    pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
         tokio::select! {
             biased;
             cause = self.stop.requested() => Err(stopped_before(cause)),
-            ticket = self.service.admission.enter(self.peer.uid, self.connection) => ticket,
+            done = work => done,
         }
     }
 

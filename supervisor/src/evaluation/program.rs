@@ -6,12 +6,16 @@
 use crate::api;
 use crate::connection::budget::Held;
 use brig_protocol::client::{Capture, Form, HostFunctions, Language, Permissions, Warning};
+use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::Limits;
 use brig_protocol::rpc::ErrorData;
 use brig_protocol::worker::{CollectionTable, EvaluateOrder};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
+
+/// The member by which a request runs once, as it stands in the text.
+const KEY_MEMBER: &str = "\"idempotencyKey\"";
 
 /// What a client asked to run, checked once.
 #[derive(Debug)]
@@ -137,7 +141,7 @@ impl Request {
     /// Those of [`Self::program`].
     pub(crate) fn idempotency_key(&self, ceilings: &Limits) -> Result<Option<String>, ErrorData> {
         // A second parse only for who asks for it: the member is looked for first.
-        if self.asked != Asked::Evaluate || !self.text().contains("\"idempotencyKey\"") {
+        if self.asked != Asked::Evaluate || !self.text().contains(KEY_MEMBER) {
             return Ok(None);
         }
         api::evaluate::evaluate(self.text(), ceilings).map(|checked| checked.idempotency_key)
@@ -152,7 +156,30 @@ impl Request {
             api::evaluate::check(self.text(), ceilings)
         } else {
             api::evaluate::evaluate(self.text(), ceilings)
-        };
-        checked.map(|checked| checked.program)
+        }?;
+        // Spelt with escapes it was not seen before, and nothing may run as if it were not there.
+        if checked.idempotency_key.is_some() && !self.text().contains(KEY_MEMBER) {
+            let sentence = "params.idempotencyKey: write the member's name without escapes; nothing ran";
+            return Err(ErrorData::new(RequestCode::InvalidParams, sentence));
+        }
+        Ok(checked.program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::budget::Budget;
+
+    #[test]
+    fn an_idempotency_key_that_was_not_seen_is_refused_rather_than_ignored() {
+        for (member, seen) in [("idempotencyKey", true), ("idempotency\\u004bey", false)] {
+            let line = format!("{{\"source\":\"1\",\"{member}\":\"k\"}}");
+            let params = 0..line.len();
+            let request = Request::new(line, params, Asked::Evaluate, Budget::new(1024).part(1));
+            let key = request.idempotency_key(&Limits::DEFAULT);
+            assert_eq!(key.ok().flatten().is_some(), seen);
+            assert_eq!(request.program(&Limits::DEFAULT).is_ok(), seen);
+        }
     }
 }

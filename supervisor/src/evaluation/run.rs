@@ -17,6 +17,7 @@ use super::verdict::Verdict;
 use super::warnings::Warnings;
 use crate::admission::Ticket;
 use crate::channel::ChannelFault;
+use crate::connection::budget::Held;
 use crate::connection::outbox::Outbox;
 use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
@@ -69,6 +70,8 @@ pub(super) struct Run {
     pub(super) stream: bool,
     pub(super) limits: Limits,
     pub(super) frame_bytes: u64,
+    /// What waits for a worker that does not read.
+    backlog: Held,
     pub(super) clock: Clock,
     pub(super) alarm: Pin<Box<Sleep>>,
     pub(super) console: Console,
@@ -109,6 +112,7 @@ impl Run {
         })?;
         let now = Instant::now();
         let clock = Clock::start(now, lease.cpu_time().unwrap_or_default(), &limits);
+        lease.limit_frames(usize::try_from(frame_bytes(&limits)).unwrap_or(usize::MAX));
         lease.queue(frame).map_err(|fault| unusable(fault.to_string()))?;
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
@@ -140,6 +144,7 @@ impl Run {
             stream: program.stream,
             limits,
             frame_bytes: frame_bytes(&limits),
+            backlog: parties.service.budget.part(parties.peer.uid),
             alarm: Box::pin(tokio::time::sleep_until(clock.next_look())),
             clock,
             console: Console::new(limits.console_bytes, program.capture),
@@ -226,9 +231,16 @@ impl Run {
         self.alarm.as_mut().reset(self.clock.next_look());
     }
 
-    fn called(&mut self, outcome: CallOutcome) -> ControlFlow<()> {
+    fn called(&mut self, mut outcome: CallOutcome) -> ControlFlow<()> {
         self.host_time.ended(Instant::now());
         self.open.remove(&outcome.record.call);
+        // A worker that is busy with something else takes its answers later; until then
+        // they are bytes that its user has waiting. Less than before always fits.
+        let backlog = self.lease.backlog();
+        let fits = self.backlog.resize(backlog) && (backlog == 0 || self.backlog.resize(backlog.saturating_add(outcome.frame.len())));
+        if !fits {
+            outcome = self.host.withheld(outcome);
+        }
         let open = self.lease.conversation().answered(outcome.record.call);
         self.records.push(outcome.record);
         // Decided: its worker is told to end, and nothing else.

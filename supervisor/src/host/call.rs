@@ -103,6 +103,31 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             None => refused(call, Refused::new(CallCode::UnknownFunction, format!("there is no host function {index} in this evaluation"))),
             Some(function) => self.attempt(asked, function, begun).await.unwrap_or_else(|refusal| refused(call, refusal)),
         };
+        self.outcome(call, index, input_bytes, begun, end)
+    }
+
+    /// Refuses a call whose input there is no room for. Its input is let go at once.
+    pub(crate) fn turned_away(&self, call: u64, index: u32, input_bytes: usize) -> CallOutcome {
+        let name = self.table.get(index).map_or("", |function| function.full_name.as_str());
+        let message =
+            format!("{name}: this user has as many bytes waiting in brigd as it may (clients.buffer_bytes), so the call did not run");
+        self.outcome(call, index, length(input_bytes), Instant::now(), refused(call, Refused::new(CallCode::CallLimit, message)))
+    }
+
+    /// Withholds an answer that there is no room for while the worker does not take it.
+    pub(crate) fn withheld(&self, outcome: CallOutcome) -> CallOutcome {
+        let CallOutcome { mut record, .. } = outcome;
+        let message = format!(
+            "{}: the program did not take earlier answers, and this user has as many bytes waiting in brigd as it may \
+             (clients.buffer_bytes); what is known of the call is in the answer of the evaluation",
+            record.function
+        );
+        let end = end(record.call, record.state, CallCode::OutputTooLarge, message);
+        record.code = record.code.or(end.code);
+        CallOutcome { frame: end.frame, record }
+    }
+
+    fn outcome(&self, call: u64, index: u32, input_bytes: u64, begun: Instant, end: End) -> CallOutcome {
         let record = CallRecord {
             call,
             function: self.table.get(index).map_or_else(|| format!("#{index}"), |function| function.full_name.clone()),
@@ -128,7 +153,14 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         let recorded = valid.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
         let name = &function.full_name;
         Ok(match self.delivered(call, function, &recorded, by).await {
-            Ok(CallAnswer::Output(output)) => self.answered(call, function, output).await,
+            Ok(CallAnswer::Output(output)) => {
+                // Its judgement may wait for others; the evaluation's end does not.
+                tokio::select! {
+                    biased;
+                    end = self.answered(call, function, output) => end,
+                    stop = self.stopped(by) => unjudged(call, function, stop),
+                }
+            }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
             Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
             Err(Stop::Cancelled) => {
@@ -141,7 +173,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     /// Judges a claim, here or on a thread of its own.
     async fn judged(&self, claimed: Claimed) -> Result<claim::Valid, Refused> {
         let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
-        let judged = self.judges.run(cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
+        let judged = self.judges.run(self.principal.uid, cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
         judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
     }
 
@@ -197,7 +229,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         }
         let cost = claim::output_cost(function.output.as_deref(), output.get());
         let schema = function.output.clone();
-        let judged = self.judges.run(cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
+        let judged =
+            self.judges.run(self.principal.uid, cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
         let fault = match judged {
             Some((None, output)) => match host_result_frame(call, output.get()) {
                 Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output_bytes: bytes, frame },
@@ -246,6 +279,15 @@ fn timed_out(function: &Function) -> String {
     let (name, limit) = (&function.full_name, function.timeout.as_millis());
     let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
     format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it); {UNKNOWN}")
+}
+
+/// The function ran, and there was no time left to check what it gave.
+fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
+    let (code, why) = match stop {
+        Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
+        Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
+    };
+    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), 0)
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {

@@ -111,7 +111,8 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
     let operator = ScopeSet::unconfigured(&OWN, 1000);
-    let (table, _) = FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, &SchemaCache::default()).await.unwrap();
+    let (table, _) =
+        FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, (&SchemaCache::default(), 0)).await.unwrap();
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),
@@ -374,4 +375,47 @@ fn records_are_whole_lines_even_after_a_torn_one() {
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!((&last["event"], &last["code"], &last["uid"]), (&json!("call_refused"), &json!("permission_denied"), &json!(7)));
     assert_eq!(text.lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_there_is_no_room_for_does_not_run_and_says_what_raises_it() {
+    let scene = scene(Says::Echo).await;
+    let outcome = scene.calls.turned_away(1, ECHO, 900_000);
+    assert_eq!((outcome.record.state, outcome.record.code), (CallState::Refused, Some(CallCode::CallLimit)));
+    let text = String::from_utf8_lossy(&outcome.frame).into_owned();
+    assert!(text.contains("clients.buffer_bytes") && text.contains("did not run"), "{text}");
+    assert_eq!(scene.journal.all(), ["record call_refused text.echo  call_limit"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_the_worker_has_no_room_for_is_withheld_and_its_effect_stays_known() {
+    let scene = scene(Says::Echo).await;
+    let outcome = call(&scene, ECHO, "{\"a\":1}").await;
+    let withheld = scene.calls.withheld(outcome);
+    assert_eq!((withheld.record.state, withheld.record.code), (CallState::Completed, Some(CallCode::OutputTooLarge)));
+    assert!(!String::from_utf8_lossy(&withheld.frame).contains("\"a\""));
+}
+
+#[tokio::test]
+async fn an_evaluation_that_ends_does_not_wait_for_its_output_to_be_checked() {
+    use futures_util::FutureExt;
+    let scene = scene(Says::Output(format!("\"{}\"", "x".repeat(100_000)))).await;
+    let (done, until) = std::sync::mpsc::channel::<()>();
+    let wait = move || until.recv_timeout(Duration::from_secs(60)).is_ok();
+    let judges = Arc::clone(&scene.calls.judges);
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2);
+    let (wait, mut busy) = (Arc::new(Mutex::new(Some(wait))), Vec::new());
+    for _ in 0..threads / 2 {
+        let wait = Arc::clone(&wait);
+        let mut other = Box::pin(judges.run(OWN.uid, Cost::LONG, move || wait.lock().unwrap().take().is_some_and(|wait| wait())));
+        assert!((&mut other).now_or_never().is_none());
+        busy.push(other);
+    }
+    let mut waiting = Box::pin(call(&scene, ECHO, "{}"));
+    if (&mut waiting).now_or_never().is_none() {
+        scene.calls.cancelled.cancel();
+        let outcome = waiting.await;
+        assert_eq!((outcome.record.state, outcome.record.code), (CallState::Completed, Some(CallCode::Cancelled)));
+    }
+    drop(done);
 }

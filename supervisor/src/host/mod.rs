@@ -11,3 +11,4 @@ pub(crate) mod callback;
 pub(crate) mod permission;
 pub(crate) mod schema;
 pub(crate) mod table;
+pub(crate) mod turns;

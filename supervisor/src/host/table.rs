@@ -72,13 +72,13 @@ impl FunctionTable {
         permissions: Option<&Permissions<'_>>,
         operator: ScopeSet,
         limits: &Limits,
-        schemas: &SchemaCache,
+        (schemas, uid): (&SchemaCache, u32),
     ) -> Result<(Self, Vec<Warning>), ErrorData> {
         let nothing = HostFunctions::default();
         let declared = declared.unwrap_or(&nothing);
         check_names(declared)?;
         let mut warnings = Vec::new();
-        let compiled = compile(declared, permissions, schemas, &mut warnings).await?;
+        let compiled = compile(declared, permissions, (schemas, uid), &mut warnings).await?;
         let mut table = Self {
             collections: declared.0.iter().map(|(name, _)| name.clone()).collect(),
             functions: Vec::new(),
@@ -184,7 +184,7 @@ fn distinct<'n>(all: impl Iterator<Item = &'n str>, place: &str, check: fn(&str)
 async fn compile<'d>(
     declared: &'d HostFunctions<'_>,
     permissions: Option<&'d Permissions<'_>>,
-    schemas: &SchemaCache,
+    (schemas, uid): (&SchemaCache, u32),
     warnings: &mut Vec<Warning>,
 ) -> Result<HashMap<&'d str, Arc<Schema>>, ErrorData> {
     let mut wanted: Vec<(&'d str, String, RequestCode)> = Vec::new();
@@ -205,7 +205,7 @@ async fn compile<'d>(
     let mut texts: Vec<&'d str> = wanted.iter().map(|(text, _, _)| *text).collect();
     texts.sort_unstable();
     texts.dedup();
-    let outcomes = schemas.compiled(texts.clone()).await;
+    let outcomes = schemas.compiled(uid, texts.clone()).await;
     let by_text: HashMap<&str, Result<Arc<Schema>, SchemaFault>> = texts.into_iter().zip(outcomes).collect();
     let mut compiled = HashMap::new();
     for (text, place, code) in wanted {

@@ -89,6 +89,19 @@ impl Lease {
         self.channel.as_mut().map_or(Err(ChannelFault::Closed), |channel| channel.queue(frame))
     }
 
+    /// From now on a frame with a longer body is a fault as soon as it is announced: what a
+    /// worker can make us hold is what its evaluation may send, not what any may.
+    pub(crate) fn limit_frames(&mut self, bytes: usize) {
+        if let Some(channel) = &mut self.channel {
+            channel.limit_frames(bytes);
+        }
+    }
+
+    /// Bytes that wait for the worker to take them.
+    pub(crate) fn backlog(&self) -> usize {
+        self.channel.as_ref().map_or(0, Channel::backlog)
+    }
+
     /// The next whole frame. Cancel-safe.
     ///
     /// # Errors

@@ -82,7 +82,9 @@ impl Vms {
     /// The declarations are wrong, the quota is used up, or there is no worker.
     pub(crate) async fn create(self: &Arc<Self>, declared: Declared, parties: &Parties<'_>) -> Result<VmCreateResult, ErrorData> {
         let functions = declared.functions();
-        FunctionTable::build(Some(&functions), None, parties.scopes(), &declared.limits, &parties.service.schemas).await?;
+        let schemas = (&parties.service.schemas, parties.peer.uid);
+        let build = FunctionTable::build(Some(&functions), None, parties.scopes(), &declared.limits, schemas);
+        parties.unless_stopped(build).await?;
         drop(functions);
         let uid = parties.peer.uid;
         self.lock().reserve(uid)?;

@@ -5,8 +5,9 @@
 //! before it starts.
 
 use crate::host::schema::{Cost, STEP_BYTES};
+use crate::host::turns::Turns;
 use std::thread;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// Up to this much is judged where it is. Measured, release build, two busy cores:
 /// an order with 250 items (12 KiB, this much work) takes 75 µs to read and 7 µs to
@@ -20,32 +21,51 @@ pub(super) const INLINE_BYTES: usize = 32 * 1024;
 const BASE_BYTES: usize = 1024 * 1024;
 
 /// The bounded set of threads, shared by the whole process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Judges {
-    permits: Semaphore,
-}
-
-impl Default for Judges {
-    fn default() -> Self {
-        Self { permits: Semaphore::new(thread::available_parallelism().map_or(2, std::num::NonZero::get)) }
-    }
+    turns: Turns,
 }
 
 impl Judges {
-    /// Runs `work` here when it is cheap, else on a thread with the stack it needs.
+    /// Runs `work` for this user: here when it is cheap, else on a thread with the stack
+    /// it needs, when it is the user's turn. Who stops waiting does not stop the work,
+    /// and the turn stays with it.
     /// Nothing comes back when no thread could be made or the work panicked.
-    pub(crate) async fn run<T: Send + 'static>(&self, cost: Cost, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    pub(crate) async fn run<T: Send + 'static>(&self, uid: u32, cost: Cost, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         if cost.within(INLINE) {
             return Some(work());
         }
-        let permit = self.permits.acquire().await.ok()?;
+        let turn = self.turns.take(uid).await?;
         let (answer, answered) = oneshot::channel();
         let steps = usize::try_from(cost.steps).unwrap_or(usize::MAX);
         let stack = BASE_BYTES.saturating_add(steps.saturating_mul(STEP_BYTES));
-        let body = move || drop(answer.send(work()));
+        let body = move || {
+            let outcome = work();
+            drop(turn);
+            drop(answer.send(outcome));
+        };
         let _detached = thread::Builder::new().name("brig-judge".to_owned()).stack_size(stack).spawn(body).ok()?;
-        let outcome = answered.await.ok();
-        drop(permit);
-        outcome
+        answered.await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_judgement_that_nobody_awaits_any_more_keeps_its_turn_until_it_is_done() {
+        let judges = Judges { turns: Turns::new(2) };
+        let (done, until) = mpsc::channel::<()>();
+        let mut first = Box::pin(judges.run(1, Cost::LONG, move || until.recv_timeout(Duration::from_secs(60))));
+        assert!((&mut first).now_or_never().is_none());
+        drop(first);
+        assert!(judges.run(1, Cost::LONG, || ()).now_or_never().is_none());
+        assert_eq!(judges.run(2, Cost::LONG, || 2).await, Some(2));
+        drop(done);
+        assert_eq!(judges.run(1, Cost::LONG, || 1).await, Some(1));
     }
 }

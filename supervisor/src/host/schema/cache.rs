@@ -5,9 +5,10 @@
 //! exhaust.
 
 use super::{Schema, SchemaFault};
+use crate::host::turns::{Turn, Turns};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Semaphore;
+use std::time::{Duration, Instant};
 
 /// Most schemas that are kept.
 const KEPT: usize = 4_096;
@@ -15,6 +16,8 @@ const KEPT: usize = 4_096;
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 /// Most threads that compile at once.
 const COMPILING: usize = 2;
+/// Longest time for all schemas of one request. A single one is bounded by its shape.
+const COMPILE_TIME: Duration = Duration::from_secs(10);
 /// Stack for compiling. Only what is used is ever touched.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
@@ -24,12 +27,12 @@ type Outcome = Result<Arc<Schema>, SchemaFault>;
 #[derive(Debug)]
 pub(crate) struct SchemaCache {
     store: Mutex<Store>,
-    compiling: Semaphore,
+    compiling: Turns,
 }
 
 impl Default for SchemaCache {
     fn default() -> Self {
-        Self { store: Mutex::default(), compiling: Semaphore::new(COMPILING) }
+        Self { store: Mutex::default(), compiling: Turns::new(COMPILING) }
     }
 }
 
@@ -48,17 +51,19 @@ struct Kept {
 
 impl SchemaCache {
     /// The compiled schema of each text, in their order. What is not known is
-    /// compiled on a thread of its own, all texts one after the other.
-    pub(crate) async fn compiled(&self, texts: Vec<&str>) -> Vec<Outcome> {
+    /// compiled for this user on a thread of its own, all texts one after the other, for
+    /// as long as somebody awaits them.
+    pub(crate) async fn compiled(&self, uid: u32, texts: Vec<&str>) -> Vec<Outcome> {
         let mut found: Vec<Option<Outcome>> = self.known(&texts);
-        let missing: Vec<String> =
-            texts.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(text, _)| (*text).to_owned()).collect();
-        if missing.is_empty() {
+        if found.iter().all(Option::is_some) {
             return found.into_iter().flatten().collect();
         }
-        let turn = self.compiling.acquire().await;
-        let mut fresh = compile_apart(missing).await.into_iter();
-        drop(turn);
+        let turn = self.compiling.take(uid).await;
+        // Whoever had the turn before may have wanted the same.
+        found = self.known(&texts);
+        let missing: Vec<String> =
+            texts.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(text, _)| (*text).to_owned()).collect();
+        let mut fresh = compile_apart(turn, missing).await.into_iter();
         for (text, slot) in texts.iter().zip(&mut found).filter(|(_, slot)| slot.is_none()) {
             let outcome = fresh.next().unwrap_or_else(could_not_compile);
             if let Ok(schema) = &outcome {
@@ -115,16 +120,30 @@ fn could_not_compile() -> Outcome {
     Err(SchemaFault("could not be compiled".to_owned()))
 }
 
-/// Compiles on a thread with a stack that no schema within its bounds exhausts.
-async fn compile_apart(texts: Vec<String>) -> Vec<Outcome> {
+/// Compiles on a thread with a stack that no schema within its bounds exhausts. The turn
+/// goes along: it is over when the thread is, not when nobody waits any more.
+async fn compile_apart(turn: Option<Turn>, texts: Vec<String>) -> Vec<Outcome> {
+    if texts.is_empty() {
+        return Vec::new();
+    }
     let (answer, answered) = tokio::sync::oneshot::channel();
     let work = move || {
-        let compiled = |text: &String| Schema::compile(text).map(Arc::new);
-        drop(answer.send(texts.iter().map(compiled).collect()));
+        let by = Instant::now() + COMPILE_TIME;
+        let outcomes = texts.iter().take_while(|_| !answer.is_closed()).map(|text| compiled_by(by, text)).collect();
+        drop(turn);
+        drop(answer.send(outcomes));
     };
     match std::thread::Builder::new().name("brig-schema".to_owned()).stack_size(STACK_BYTES).spawn(work) {
         // A thread that panicked drops its end: then every text "could not be compiled".
         Ok(_detached) => answered.await.unwrap_or_default(),
         Err(_) => Vec::new(),
     }
+}
+
+fn compiled_by(by: Instant, text: &str) -> Outcome {
+    if Instant::now() < by {
+        return Schema::compile(text).map(Arc::new);
+    }
+    let seconds = COMPILE_TIME.as_secs();
+    Err(SchemaFault(format!("was not compiled: the schemas of one request may take {seconds} s in all; declare fewer at once")))
 }

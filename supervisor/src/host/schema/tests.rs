@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 async fn compiled(text: &str) -> Result<Arc<Schema>, String> {
-    SchemaCache::default().compiled(vec![text]).await.remove(0).map_err(|fault| fault.0)
+    SchemaCache::default().compiled(0, vec![text]).await.remove(0).map_err(|fault| fault.0)
 }
 
 async fn schema(value: Value) -> Arc<Schema> {
@@ -264,19 +264,19 @@ async fn deep_payloads_are_judged_on_the_stack_that_their_cost_names() {
     .await;
     let text = format!("{}1{}", "{\"p\":".repeat(511), "}".repeat(511));
     let cost = schema.cost(payload::measure(&text).unwrap()).unwrap();
-    let judged = crate::host::call::Judges::default().run(cost, move || schema.is_valid(&payload::tree(&text).unwrap())).await;
+    let judged = crate::host::call::Judges::default().run(0, cost, move || schema.is_valid(&payload::tree(&text).unwrap())).await;
     assert_eq!(judged, Some(false));
 }
 
 #[tokio::test]
 async fn the_same_text_is_compiled_once_and_the_store_stays_bounded() {
     let cache = SchemaCache::default();
-    let first = cache.compiled(vec!["{}", "{\"minLength\":1}"]).await;
-    let again = cache.compiled(vec!["{\"minLength\":1}", "true"]).await;
+    let first = cache.compiled(0, vec!["{}", "{\"minLength\":1}"]).await;
+    let again = cache.compiled(0, vec!["{\"minLength\":1}", "true"]).await;
     assert!(Arc::ptr_eq(first[1].as_ref().unwrap(), again[0].as_ref().unwrap()));
     let texts: Vec<String> = (0..6_000).map(|index| format!("{{\"minLength\":{index}}}")).collect();
     for chunk in texts.chunks(500) {
-        assert!(cache.compiled(chunk.iter().map(String::as_str).collect()).await.iter().all(Result::is_ok));
+        assert!(cache.compiled(0, chunk.iter().map(String::as_str).collect()).await.iter().all(Result::is_ok));
     }
     let (kept, bytes) = cache.held();
     assert!(kept <= 4_096 && bytes <= 64 * 1024 * 1024, "{kept} {bytes}");
@@ -423,6 +423,6 @@ async fn the_longest_chain_at_the_deepest_place_stays_on_its_stack() {
     let cost = schema.cost(payload::measure(&text).unwrap()).unwrap();
     assert!(cost.steps > 90_000, "{cost:?}");
     let judges = crate::host::call::Judges::default();
-    let judged = judges.run(cost, move || schema.holds(&payload::tree(&text).unwrap())).await;
+    let judged = judges.run(0, cost, move || schema.holds(&payload::tree(&text).unwrap())).await;
     assert!(judged.is_some());
 }
