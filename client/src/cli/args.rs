@@ -23,9 +23,10 @@ pub(crate) struct Cli {
 /// Which brigd.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// Use the brigd on this socket and no other [default: /run/brig/brig.sock when
-    /// something answers there, a private brigd otherwise]
-    #[arg(long, global = true, env = "BRIG_SOCKET", value_name = "PATH", hide_env_values = true)]
+    /// Use the brigd on this socket and no other [env: BRIG_SOCKET] [default:
+    /// /run/brig/brig.sock when something answers there, a private brigd otherwise]
+    // The library reads the variable: an empty one counts as none.
+    #[arg(long, global = true, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Start a private brigd, whatever else there is; it ends with this command
     #[arg(long, global = true)]
@@ -46,11 +47,27 @@ pub(crate) enum Command {
     /// Run one input after the other; names persist
     Repl(ReplArgs),
     /// Parse a program without running it
+    #[command(after_help = Exit::help())]
     Check(CheckArgs),
     /// Print the versions of this command and of brigd
+    #[command(after_help = Exit::help())]
     Version(VersionArgs),
     /// Say what is missing on this host, and what to do about it
+    #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+}
+
+impl Command {
+    /// Whether an error without a result is to be one line of JSON too. `version` and
+    /// `doctor` have their own: that no brigd answers is part of their answer.
+    pub(crate) const fn prints_json(&self) -> bool {
+        match self {
+            Self::Eval(eval) => eval.options.json,
+            Self::Run(run) => run.options.json,
+            Self::Check(check) => check.json,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -109,6 +126,9 @@ pub(crate) struct CheckArgs {
     /// Print the result object as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print what is wrong and nothing else
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Args, Debug)]
@@ -151,7 +171,8 @@ pub(crate) struct ProgramArgs {
     /// How the text is to be read
     #[arg(long, value_enum, default_value_t)]
     pub(crate) form: FormArg,
-    /// IANA time zone of the program [default: UTC]
+    /// IANA time zone of the program: Intl and the toLocale* methods follow it; Date's own
+    /// getters and texts stay UTC [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
     /// Print the whole result object as one line of JSON
@@ -160,7 +181,7 @@ pub(crate) struct ProgramArgs {
     /// Print a string value without its quotes
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) raw: bool,
-    /// Print the value and errors only
+    /// Print only the value, errors, and collections that could not be defined
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Print console output at the end instead of as it comes

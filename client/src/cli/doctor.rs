@@ -7,10 +7,10 @@ use super::args::{DoctorArgs, Global};
 use super::exit::Exit;
 use super::{Fault, session, terminal};
 use brig::protocol::escape::escaped;
-use brig::{Client, find_binary};
+use brig::{Client, Error, find_binary};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
@@ -65,11 +65,15 @@ impl Grade {
 /// Looks at everything, and shows all problems at once.
 pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fault> {
     let mut findings = Vec::new();
-    findings.extend(binary("brigd", "BRIGD"));
-    let worker = find_binary("brig-worker", "BRIG_WORKER");
-    match &worker {
-        Ok(path) => findings.extend(probe(path).await),
-        Err(why) => findings.push(Finding::bad("brig-worker", why.clone(), None)),
+    let brigd = find_binary("brigd", "BRIGD");
+    findings.push(match &brigd {
+        Ok(path) => Finding::good("brigd", path.display().to_string()),
+        Err(why) => Finding::bad("brigd", why.clone(), None),
+    });
+    let named = std::env::var_os("BRIG_WORKER").filter(|value| !value.is_empty()).map(PathBuf::from);
+    match find_worker(brigd.as_deref().ok(), named) {
+        Ok(path) => findings.extend(probe(&path).await),
+        Err(finding) => findings.push(finding),
     }
     findings.push(reach(global).await);
     let healthy = findings.iter().all(|finding| finding.grade != Grade::Problem);
@@ -96,22 +100,48 @@ fn shown(finding: &Finding) -> String {
     text
 }
 
-fn binary(name: &str, variable: &str) -> Option<Finding> {
-    Some(match find_binary(name, variable) {
-        Ok(path) => Finding::good(name, path.display().to_string()),
-        Err(why) => Finding::bad(name, why, None),
-    })
+/// The worker that brigd would take: the one that is named, else the first beside
+/// brigd's own file or in libexec. `PATH` is not looked at, because brigd does not.
+fn find_worker(brigd: Option<&Path>, named: Option<PathBuf>) -> Result<PathBuf, Finding> {
+    let bad = |detail, remedy: &str| Err(Finding::bad("brig-worker", detail, Some(remedy.to_owned())));
+    if let Some(named) = named {
+        return if named.is_file() {
+            Ok(named)
+        } else {
+            bad(format!("BRIG_WORKER names {}, which is no file", named.display()), "name the worker's file in BRIG_WORKER, or unset it")
+        };
+    }
+    let Some(brigd) = brigd else {
+        return bad("brigd looks for it beside itself, and there is no brigd".to_owned(), "install brigd first");
+    };
+    let places = worker_places(brigd);
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return Ok(found.clone());
+    }
+    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    bad(
+        format!("there is no worker binary at {}", places.join(" or ")),
+        "install brig-worker at one of these places, or name it in BRIG_WORKER (or with brigd's --worker)",
+    )
+}
+
+/// Where brigd looks when nothing names the worker. It sees its own file, not a link to it.
+fn worker_places(brigd: &Path) -> Vec<PathBuf> {
+    let own = std::fs::canonicalize(brigd).unwrap_or_else(|_| brigd.to_owned());
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    vec![folder.join("brig-worker"), folder.join("../libexec/brig/brig-worker"), PathBuf::from("/usr/libexec/brig/brig-worker")]
 }
 
 /// Whether a brigd answers, and what it says of itself.
 async fn reach(global: &Global) -> Finding {
     let client = match Client::connect_or_start(session::options(global)).await {
         Ok(client) => client,
-        Err(fault) => return Finding::bad("connection", fault.to_string(), None),
+        Err(fault) => return Finding::bad("connection", fault.to_string(), connection_remedy(&fault)),
     };
     let facts = client.initialize().await;
     let origin = match client.origin() {
         brig::Origin::Listening { socket } => format!("on {}", socket.display()),
+        brig::Origin::Private { .. } if global.private => "started for this command, as asked".to_owned(),
         brig::Origin::Private { .. } => "started for this command (no service answers)".to_owned(),
     };
     client.close().await;
@@ -127,6 +157,16 @@ async fn reach(global: &Global) -> Finding {
     }
 }
 
+/// What to do when no brigd can be reached. A brigd that was started has said itself why
+/// it did not stay.
+fn connection_remedy(fault: &Error) -> Option<String> {
+    matches!(fault, Error::Connect { .. }).then(|| {
+        "start the brigd of this socket (systemctl start brigd.socket, or brigd --socket PATH), see that this user may connect to it, or leave \
+         --socket out and BRIG_SOCKET unset: then a private brigd is started"
+            .to_owned()
+    })
+}
+
 /// Runs the probe and reads what it found.
 async fn probe(worker: &Path) -> Vec<Finding> {
     let bad = |why: String| vec![Finding::bad("brig-worker", why, None)];
@@ -139,15 +179,15 @@ async fn probe(worker: &Path) -> Vec<Finding> {
     match serde_json::from_slice::<Map<String, Value>>(&output.stdout) {
         Ok(report) => {
             let mut findings = vec![Finding::good("brig-worker", worker.display().to_string())];
-            findings.extend(read_report(&report));
+            findings.extend(read_report(&report, rustix::process::geteuid().is_root()));
             findings
         }
         Err(_) => bad(format!("{} probe ended with {} and no report", worker.display(), output.status)),
     }
 }
 
-/// A probe's report, finding by finding.
-fn read_report(report: &Map<String, Value>) -> Vec<Finding> {
+/// A probe's report, finding by finding; `root` is who the probe ran as.
+fn read_report(report: &Map<String, Value>, root: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     match report.get("level").and_then(Value::as_str) {
         Some(level @ ("full" | "strong")) => findings.push(Finding::good("sandbox level", escaped(level, 40))),
@@ -167,7 +207,11 @@ fn read_report(report: &Map<String, Value>) -> Vec<Finding> {
         if state.as_str() == Some("active") {
             findings.push(Finding::good(escaped(layer, 40), "active"));
         } else {
-            let cause = state.get("missing").and_then(Value::as_str).unwrap_or("unknown");
+            let cause = match state.get("missing").and_then(Value::as_str).unwrap_or("unknown") {
+                // Root is there already; only the ids are not.
+                "needs_root" if root && layer == "own_uid" => "not_configured",
+                cause => cause,
+            };
             findings.push(missing(layer, cause, state.get("errno").and_then(Value::as_i64)));
         }
     }
@@ -185,6 +229,7 @@ fn missing(layer: &str, cause: &str, errno: Option<i64>) -> Finding {
         "unsupported" => "this kernel does not have it",
         "refused" => "the kernel refuses it",
         "needs_root" => "needs root",
+        "not_configured" => "not configured: set workers.uid_range",
         "no_proc" => "needs /proc",
         "not_tried" => "not tried, because something before it is missing",
         other => &escaped(other, 80),
@@ -198,6 +243,9 @@ fn remedy(layer: &str, cause: &str) -> Option<String> {
         (_, "switched_off") => "switch it on again in brigd's configuration",
         (_, "not_tried") => return None,
         (_, "no_proc") => "mount /proc for the process that starts brigd",
+        ("own_uid", "not_configured") => {
+            "give workers user ids of their own (setting workers.uid_range in brigd's configuration, which this probe does not read)"
+        }
         ("own_uid", _) => {
             "run brigd as root with a range of user ids for workers (setting workers.uid_range); namespaces and seccomp confine them without it"
         }
@@ -229,7 +277,52 @@ mod tests {
     use super::*;
 
     fn findings(report: Value) -> Vec<Finding> {
-        read_report(report.as_object().unwrap())
+        read_report(report.as_object().unwrap(), false)
+    }
+
+    fn empty_file(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+
+    #[test]
+    fn the_worker_is_looked_for_where_brigd_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let (brigd, link) = (root.join("bin/brigd"), root.join("link/brigd"));
+        empty_file(&brigd);
+        empty_file(&root.join("link/brig-worker"));
+        std::os::unix::fs::symlink(&brigd, &link).unwrap();
+        let (libexec, beside) = (root.join("bin/../libexec/brig/brig-worker"), root.join("bin/brig-worker"));
+        assert_eq!(worker_places(&link), [beside.clone(), libexec.clone(), PathBuf::from("/usr/libexec/brig/brig-worker")]);
+        empty_file(&libexec);
+        assert_eq!(find_worker(Some(&link), None).unwrap(), libexec);
+        empty_file(&beside);
+        assert_eq!(find_worker(Some(&link), None).unwrap(), beside);
+        assert_eq!(find_worker(None, Some(libexec.clone())).unwrap(), libexec, "what is named wins");
+    }
+
+    #[test]
+    fn a_worker_that_is_not_there_is_a_problem_with_a_remedy() {
+        let named = find_worker(Some(Path::new("/nowhere/brigd")), Some("/nowhere/worker".into())).unwrap_err();
+        assert!(named.detail.contains("/nowhere/worker") && named.remedy.unwrap().contains("BRIG_WORKER"));
+        assert!(find_worker(None, None).unwrap_err().remedy.is_some());
+    }
+
+    #[test]
+    fn a_dead_socket_has_a_remedy() {
+        let fault = Error::Connect { path: "/run/x.sock".into(), reason: "refused".to_owned() };
+        assert!(connection_remedy(&fault).unwrap().contains("--socket"));
+        assert_eq!(connection_remedy(&Error::Start("it said why".to_owned())), None);
+    }
+
+    #[test]
+    fn root_is_not_told_to_become_root() {
+        let report = json!({"level": "strong", "layers": {"own_uid": {"missing": "needs_root"}}});
+        let found = |root| read_report(report.as_object().unwrap(), root).pop().unwrap();
+        assert_eq!(found(true).detail, "not configured: set workers.uid_range");
+        assert!(found(true).remedy.unwrap().contains("workers.uid_range"));
+        assert_eq!(found(false).detail, "needs root");
     }
 
     #[test]

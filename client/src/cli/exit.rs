@@ -19,6 +19,7 @@ pub(crate) enum Exit {
     Unreachable,
     Sandbox,
     Lost,
+    OutputLost,
 }
 
 impl Exit {
@@ -27,13 +28,14 @@ impl Exit {
         (Self::Succeeded, 0, "the program succeeded"),
         (Self::Failed, 1, "the program failed (it threw, does not parse, has no JSON value), or a check found problems"),
         (Self::Usage, 2, "wrong arguments, or a bad input file; nothing ran"),
-        (Self::Limit, 3, "the program broke a limit (memory, CPU, stack, calls, sizes)"),
+        (Self::Limit, 3, "the program broke a limit (memory, CPU, calls, sizes)"),
         (Self::TimedOut, 4, "the wall-clock limit passed"),
         (Self::Cancelled, 5, "the evaluation was cancelled (Ctrl-C, or on the other side)"),
         (Self::Refused, 6, "brigd refused the request; nothing ran"),
         (Self::Unreachable, 7, "no brigd answers, and none can be started; nothing ran"),
         (Self::Sandbox, 8, "the worker crashed or broke its protocol, or brigd failed"),
         (Self::Lost, 9, "the connection was lost before the answer; whether it ran is unknown"),
+        (Self::OutputLost, 10, "standard output could not be written; the rest of the answer is lost, what ran did run"),
     ];
 
     pub(crate) fn code(self) -> u8 {
@@ -89,7 +91,7 @@ impl Exit {
 
     /// The table, as `--help` prints it.
     pub(crate) fn help() -> String {
-        let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("  {code}  {meaning}")).collect();
+        let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("  {code:<2}  {meaning}")).collect();
         format!("Exit codes:\n{}", rows.join("\n"))
     }
 }

@@ -3,7 +3,7 @@
 //! Owns the syntax and the order. Never looks at what the values mean.
 
 use super::Fault;
-use super::read::{self, Text};
+use super::read;
 use brig::protocol::limits;
 use serde::de::{self, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
@@ -65,8 +65,7 @@ fn member(text: &str) -> Option<(&str, Result<Box<RawValue>, Fault>)> {
         return None;
     }
     let value = if json {
-        let text = Text { name: format!("--inputs {name}"), text: right.to_owned() };
-        read::json::<Box<RawValue>>(&text)
+        read::argument(&format!("--inputs {name}"), right)
     } else {
         to_raw_value(right).map_err(|fault| Fault::usage(fault.to_string()))
     };
@@ -81,10 +80,28 @@ impl Inputs {
 
     fn add_file(&mut self, path: &Path) -> Result<(), Fault> {
         let text = read::text(path, "inputs", limits::REQUEST_LINE_BYTES)?;
+        let value = text.text.trim_start();
+        if let Some(kind) = kind_of_other(value) {
+            return Err(read::wrong(&text, value, &format!("inputs must be a JSON object, not {kind}")));
+        }
         let Self(members) = read::json(&text)?;
         members.into_iter().for_each(|(name, value)| self.set(name, value));
         Ok(())
     }
+}
+
+/// What a JSON text is when it is no object. Nothing for what is no JSON: that has a
+/// fault of its own.
+fn kind_of_other(text: &str) -> Option<&'static str> {
+    let kind = match text.bytes().next()? {
+        b'[' => "an array",
+        b'"' => "a string",
+        b't' | b'f' => "a boolean",
+        b'n' => "null",
+        b'-' | b'0'..=b'9' => "a number",
+        _ => return None,
+    };
+    serde_json::from_str::<&RawValue>(text).is_ok().then_some(kind)
 }
 
 #[cfg(test)]
@@ -120,8 +137,19 @@ mod tests {
     }
 
     #[test]
-    fn wrong_json_in_a_member_is_told_by_its_name() {
-        assert!(read_all(&["a:={"]).unwrap_err().message.contains("--inputs a"));
+    fn inputs_that_are_no_object_are_told_what_they_are() {
+        for (text, kind) in [("[1]", "an array"), (" \"a\"", "a string"), ("null", "null"), ("-1", "a number"), ("true", "a boolean")] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            let fault = read_all(&[file.path().to_str().unwrap()]).unwrap_err().message;
+            assert!(fault.contains(&format!("inputs must be a JSON object, not {kind}")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn wrong_json_in_a_member_is_told_by_its_name_and_column() {
+        let fault = read_all(&["a:={bad"]).unwrap_err().message;
+        assert!(fault.starts_with("--inputs a, column 2: key must be a string"), "{fault}");
     }
 
     #[test]

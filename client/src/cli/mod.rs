@@ -15,11 +15,14 @@ mod render;
 mod repl;
 mod run;
 mod session;
+mod spelling;
 mod terminal;
 
 use args::{Cli, Command};
 use clap::Parser;
 use exit::Exit;
+use serde_json::{Value, json};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Parses the arguments and does what they say.
@@ -28,8 +31,12 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(fault) => {
             // Help and version go to stdout and are no fault; a closed pipe is nobody's.
-            fault.print().ok();
-            return if fault.use_stderr() { Exit::Usage.into() } else { Exit::Succeeded.into() };
+            let printed = fault.print();
+            if fault.use_stderr() {
+                return Exit::Usage.into();
+            }
+            terminal::note_output(printed.and_then(|()| std::io::stdout().flush()));
+            return unless_output_is_lost(Exit::Succeeded).into();
         }
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -42,10 +49,22 @@ pub(crate) fn main() -> ExitCode {
     let exit = runtime.block_on(dispatch(cli));
     // A read of standard input that is still waiting in a thread must not hold the end.
     runtime.shutdown_background();
-    exit.into()
+    unless_output_is_lost(exit).into()
+}
+
+/// An answer that did not arrive is no success, whatever the program did.
+fn unless_output_is_lost(exit: Exit) -> Exit {
+    match terminal::lost_output() {
+        Some(why) => {
+            terminal::complain(&format!("standard output can not be written: {why}"));
+            Exit::OutputLost
+        }
+        None => exit,
+    }
 }
 
 async fn dispatch(cli: Cli) -> Exit {
+    let json = cli.command.prints_json();
     let done = match cli.command {
         Command::Eval(eval) => run::eval(&cli.global, eval).await,
         Command::Run(program) => run::run(&cli.global, program).await,
@@ -55,7 +74,10 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
     };
     done.unwrap_or_else(|fault| {
-        terminal::complain(&fault.message);
+        match &fault.error {
+            Some(error) if json => terminal::out(&render::json_line(&json!({ "error": error }))),
+            _ => terminal::complain(&fault.message),
+        }
         fault.exit
     })
 }
@@ -65,17 +87,19 @@ async fn dispatch(cli: Cli) -> Exit {
 pub(crate) struct Fault {
     exit: Exit,
     message: String,
+    /// What `--json` prints of it; nothing for a mistake in the arguments.
+    error: Option<Value>,
 }
 
 impl Fault {
     /// A mistake in the arguments or in a file that they name.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self { exit: Exit::Usage, message: message.into(), error: None }
     }
 }
 
 impl From<brig::Error> for Fault {
     fn from(error: brig::Error) -> Self {
-        Self { exit: Exit::of_error(&error), message: render::client_error(&error) }
+        Self { exit: Exit::of_error(&error), message: render::client_error(&error), error: Some(render::error_object(&error)) }
     }
 }

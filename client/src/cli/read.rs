@@ -5,6 +5,7 @@
 
 use super::Fault;
 use super::render::excerpt;
+use super::spelling;
 use std::io::Read;
 use std::path::Path;
 
@@ -44,15 +45,28 @@ pub(crate) fn json<'a, T: serde::Deserialize<'a>>(text: &'a Text) -> Result<T, F
 /// Reads JSON out of a part of a text; a fault has its place in the whole.
 pub(crate) fn part<'a, T: serde::Deserialize<'a>>(whole: &Text, part: &'a str) -> Result<T, Fault> {
     serde_json::from_str(part).map_err(|fault| {
-        let said = fault.to_string();
-        let message = said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message);
         let (line, column) = place(whole, part);
         let (line, column) = match fault.line() {
             0 | 1 => (line, column + fault.column().saturating_sub(1)),
             further => (line + further - 1, fault.column()),
         };
-        Fault::usage(excerpt::plain_fault(message, &whole.name, &whole.text, line, column))
+        Fault::usage(excerpt::plain_fault(&message(&fault), &whole.name, &whole.text, line, column))
     })
+}
+
+/// Reads JSON out of an argument; a fault has its place within that.
+pub(crate) fn argument<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Fault> {
+    serde_json::from_str(text).map_err(|fault| {
+        let line = if text.contains('\n') { format!(" line {},", fault.line()) } else { String::new() };
+        let place = format!("{name},{line} column {}", fault.column());
+        Fault::usage(excerpt::placed_fault(&message(&fault), &place, text, fault.line(), fault.column()))
+    })
+}
+
+/// What was wrong, without the place, which is that in a part.
+fn message(fault: &serde_json::Error) -> String {
+    let said = fault.to_string();
+    spelling::suggest(said.rsplit_once(" at line ").map_or(said.as_str(), |(message, _)| message))
 }
 
 /// What is wrong with a part of a text that is JSON.

@@ -147,6 +147,9 @@ fn show(program: &Text, result: &EvaluateResult, options: &ProgramArgs, streamed
             terminal::err(&render::calls(&result.calls));
         }
     }
+    if options.quiet {
+        terminal::err(&render::undefined_collections(result));
+    }
     if let Some(error) = &result.error {
         if result.outcome == Outcome::Cancelled && !(options.quiet || result.calls.is_empty()) {
             terminal::err("what was done until then is listed above; it is not undone\n");

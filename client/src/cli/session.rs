@@ -12,7 +12,8 @@ use serde_json::json;
 pub(crate) async fn open(global: &Global, quiet: bool) -> Result<Client, Fault> {
     let client = Client::connect_or_start(options(global)).await?;
     if let (Origin::Private { brigd, .. }, false) = (client.origin(), quiet) {
-        terminal::err(&format!("brig: no service here; started a private {} for this command\n", brigd.display()));
+        let why = if global.private { "as asked" } else { "no service here" };
+        terminal::err(&format!("brig: {why}: started a private {} for this command\n", brigd.display()));
     }
     Ok(client)
 }

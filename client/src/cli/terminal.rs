@@ -1,10 +1,15 @@
 //! The terminal.
 //!
-//! Owns writing to standard output and error. A pipe that was closed is quiet: whoever
-//! closed it has seen enough. Never writes a control character that a guest chose.
+//! Owns writing to standard output and error, and remembers the first write to standard
+//! output that failed. A pipe that was closed is quiet: whoever closed it has seen
+//! enough. Never writes a control character that a guest chose.
 
 use brig::protocol::escape::escaped;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+
+/// Why standard output is not complete.
+static LOST_OUTPUT: OnceLock<String> = OnceLock::new();
 
 /// Whether a person reads standard output.
 pub(crate) fn reads_stdout() -> bool {
@@ -14,7 +19,21 @@ pub(crate) fn reads_stdout() -> bool {
 /// Writes to standard output.
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).ok();
+    note_output(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Remembers the first failure of a write to standard output.
+pub(crate) fn note_output(written: io::Result<()>) {
+    if let Err(fault) = written
+        && fault.kind() != io::ErrorKind::BrokenPipe
+    {
+        LOST_OUTPUT.get_or_init(|| fault.to_string());
+    }
+}
+
+/// Why something that went to standard output did not arrive, if anything did not.
+pub(crate) fn lost_output() -> Option<&'static str> {
+    LOST_OUTPUT.get().map(String::as_str)
 }
 
 /// Writes to standard error; colours are left out where nobody would see them.

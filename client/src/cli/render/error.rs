@@ -1,10 +1,11 @@
 //! Errors for people: what was wrong, where, why, and what to do.
 
 use super::excerpt::{Window, window};
-use super::{line, lines};
+use super::{CONTINUATION, block, line, lines};
 use crate::cli::read::Text;
 use annotate_snippets::{Group, Level, Renderer};
 use brig::{Error, ErrorCause, EvaluationCode, EvaluationError};
+use serde_json::{Value, json};
 
 /// Most causes that are shown, one below another.
 const CAUSES: usize = 10;
@@ -14,7 +15,10 @@ const STACK_LINES: usize = 10;
 /// The error of an evaluation.
 pub(crate) fn evaluation_error(error: &EvaluationError, program: &Text) -> String {
     let name = line(&program.name);
-    let mut group = Group::with_title(Level::ERROR.primary_title(title(error)).id(error.code.as_str()));
+    let title = title(error);
+    // The place stands below the whole message, so its further lines are put there by hand.
+    let (first, further) = title.split_once('\n').map_or((title.as_str(), String::new()), |(first, rest)| (first, format!("{rest}\n")));
+    let mut group = Group::with_title(Level::ERROR.primary_title(first).id(error.code.as_str()));
     let place = error.line.map(|line| (index(line), error.column.map_or(1, index)));
     let window = place.and_then(|(row, column)| window(&program.text, row, column));
     if let Some(window) = &window {
@@ -28,9 +32,12 @@ pub(crate) fn evaluation_error(error: &EvaluationError, program: &Text) -> Strin
     }
     let rendered = Renderer::styled().render(&[group]);
     match (place, rendered.split_once('\n')) {
-        (Some((row, column)), Some((title, rest))) => format!("{title}\n{}--> {name}:{row}:{column}\n{rest}\n", indent(window.as_ref())),
-        (Some((row, column)), None) => format!("{rendered}\n --> {name}:{row}:{column}\n"),
-        (None, _) => rendered + "\n",
+        (Some((row, column)), Some((title, rest))) => {
+            format!("{title}\n{further}{}--> {name}:{row}:{column}\n{rest}\n", indent(window.as_ref()))
+        }
+        (Some((row, column)), None) => format!("{rendered}\n{further} --> {name}:{row}:{column}\n"),
+        (None, Some((title, rest))) => format!("{title}\n{further}{rest}\n"),
+        (None, None) => format!("{rendered}\n{further}"),
     }
 }
 
@@ -46,7 +53,7 @@ fn index(number: u32) -> usize {
 fn title(error: &EvaluationError) -> String {
     let named = error.name.is_empty() || error.name == error.code.as_str();
     let text = if named { error.message.clone() } else { format!("{}: {}", error.name, error.message) };
-    if text.is_empty() { error.code.meaning().to_owned() } else { line(&text) }
+    if text.is_empty() { error.code.meaning().to_owned() } else { block(&text, CONTINUATION) }
 }
 
 /// What is known beside the message.
@@ -79,23 +86,43 @@ fn frames(stack: &str) -> impl Iterator<Item = String> {
 
 fn one_cause(cause: &ErrorCause) -> String {
     let code = cause.code.as_ref().map(|code| format!(" [{}]", line(code))).unwrap_or_default();
-    format!("{}{code}: {}", line(&cause.name), line(&cause.message))
+    format!("{}{code}: {}", line(&cause.name), block(&cause.message, "  "))
 }
 
 fn advice(error: &EvaluationError) -> Vec<String> {
     let mut advice = Vec::new();
     if let Some(hint) = &error.hint {
-        advice.push(line(hint));
+        advice.push(block(hint, ""));
     }
     if let (Some(limit), Some(value)) = (&error.limit, error.limit_value) {
         let setting =
             error.setting.as_ref().map(|setting| format!(", raised by {} in brigd's configuration", line(setting))).unwrap_or_default();
         advice.push(format!("limit {} is {value}{setting}", line(limit)));
     }
-    if error.retryable && error.code != EvaluationCode::Cancelled {
+    // What was cancelled, or ran out of time, does the same when it is run again.
+    let in_vain = matches!(error.code, EvaluationCode::Cancelled | EvaluationCode::TimedOut | EvaluationCode::CpuLimit);
+    if error.retryable && !in_vain {
         advice.push("the same program may succeed when it is run again".to_owned());
     }
     advice
+}
+
+/// Why there is no result, as `--json` prints it: what brigd sent, or a code of this
+/// command's own with its sentence.
+pub(crate) fn error_object(error: &Error) -> Value {
+    let code = match error {
+        Error::Refused(data) => return json!(data),
+        Error::Rpc { code, message, data } => {
+            return json!({"code": format!("rpc_{code}"), "message": message, "retryable": false, "data": data});
+        }
+        Error::Request(_) => "bad_request",
+        Error::Connect { .. } => "unreachable",
+        Error::Start(_) => "not_started",
+        Error::ConnectionLost(_) => "connection_lost",
+        Error::Protocol(_) => "protocol_error",
+        _ => "unknown",
+    };
+    json!({"code": code, "message": error.to_string(), "retryable": error.retryable()})
 }
 
 /// Why there is no result.
@@ -185,6 +212,32 @@ mod tests {
         assert!(
             text.split('\u{1b}').skip(1).all(|rest| rest.starts_with('[') && rest.split('m').next().is_some_and(|codes| codes.len() < 16))
         );
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_shown_as_such_above_its_place() {
+        let message = "orders.list: the input does not match its schema:\n- $ must have \"customer\" (string)\u{1b}";
+        let mut error = EvaluationError::new(EvaluationCode::GuestError, "HostError", message);
+        (error.line, error.column) = (Some(1), Some(7));
+        error.cause =
+            Some(Box::new(ErrorCause { name: "E".to_owned(), message: "one\ntwo".to_owned(), code: None, data: None, cause: None }));
+        let text = plain(&error, "await orders.list({});\n");
+        let expected = "error[guest_error]: HostError: orders.list: the input does not match its schema:\n    \
+                        - $ must have \"customer\" (string)\\u{1b}\n --> program.js:1:7\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("  ") && line.ends_with("  two")), "{text}");
+        (error.line, error.column) = (None, None);
+        assert!(plain(&error, "x").contains("schema:\n    - $ must have"), "{}", plain(&error, "x"));
+        error.cause = None;
+        assert!(plain(&error, "x").ends_with("\\u{1b}\n"), "{}", plain(&error, "x"));
+    }
+
+    #[test]
+    fn nobody_is_told_to_run_again_what_ran_out_of_time() {
+        for (code, told) in [(EvaluationCode::TimedOut, false), (EvaluationCode::CpuLimit, false), (EvaluationCode::WorkerCrashed, true)] {
+            let text = plain(&EvaluationError::new(code, code.as_str(), "x"), "x");
+            assert_eq!(text.contains("may succeed"), told, "{text}");
+        }
     }
 
     #[test]

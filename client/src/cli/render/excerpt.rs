@@ -95,7 +95,12 @@ impl Window {
 
 /// A fault in a file, without colours: `file:line:column: message` and the excerpt.
 pub(crate) fn plain_fault(message: &str, name: &str, text: &str, line: usize, column: usize) -> String {
-    let place = format!("{}:{line}:{column}: {}", escaped(name, 400), escaped(message, 1000));
+    placed_fault(message, &format!("{}:{line}:{column}", escaped(name, 400)), text, line, column)
+}
+
+/// The same with a place that is already written out.
+pub(crate) fn placed_fault(message: &str, place: &str, text: &str, line: usize, column: usize) -> String {
+    let place = format!("{place}: {}", escaped(message, 1000));
     match window(text, line, utf16_column(text, line, column)) {
         Some(window) => {
             let report = [Level::ERROR.primary_title("").element(window.snippet())];
