@@ -69,8 +69,9 @@ impl Repl {
             terminal::err("brig: .help lists the commands; names persist until .clear\n");
             self.learn_names().await;
         }
-        let mut stops = Stops::new();
         loop {
+            // Anew each time: the Ctrl-C that cancelled a program is not one for the prompt.
+            let mut stops = Stops::new();
             let read;
             (lines, read) = tokio::select! {
                 answer = lines.read() => answer?,
