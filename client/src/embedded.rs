@@ -242,6 +242,10 @@ fn spawn(binary: PathBuf, folder: TempDir, options: &StartOptions) -> Result<Pri
     for variable in ["NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", "WATCHDOG_USEC", "WATCHDOG_PID"] {
         command.env_remove(variable);
     }
+    // Empty counts as unset, as for this library's own variables; brigd would refuse it.
+    if std::env::var_os("BRIG_WORKER").is_some_and(|named| named.is_empty()) {
+        command.env_remove("BRIG_WORKER");
+    }
     let mut child = command
         .arg("--socket")
         .arg(&socket)

@@ -376,11 +376,12 @@ fn an_empty_variable_names_no_socket() {
 #[test]
 fn a_private_brigd_that_was_asked_for_is_said_to_be_so() {
     let folder = tempfile::tempdir().unwrap();
-    // Whoever connects to its socket comes to the test's.
-    script(folder.path(), "brigd", "ln -s \"$REAL_SOCKET\" \"$2\"; exec cat");
+    // Whoever connects to its socket comes to the test's. An empty variable is not passed on.
+    script(folder.path(), "brigd", "[ -z \"${BRIG_WORKER+set}\" ] && ln -s \"$REAL_SOCKET\" \"$2\" && exec cat");
     let server = FakeServer::start(answering(succeeded(json!(1))));
     let mut command = brig(&["eval", "1", "--private"]);
-    let output = command.env("BRIGD", folder.path().join("brigd")).env("REAL_SOCKET", server.socket()).output().unwrap();
+    command.env("BRIGD", folder.path().join("brigd")).env("REAL_SOCKET", server.socket()).env("BRIG_WORKER", "");
+    let output = command.output().unwrap();
     server.finish();
     let errors = text(&output.stderr);
     assert!(errors.starts_with("brig: as asked: started a private ") && !errors.contains("no service"), "{errors}");
@@ -439,9 +440,15 @@ fn bad_input_files_are_told_with_their_place_before_anything_runs() {
 
 #[test]
 fn the_exit_codes_are_in_the_help() {
-    for command in
-        [&["--help"][..], &["eval", "--help"], &["run", "--help"], &["check", "--help"], &["version", "--help"], &["doctor", "--help"]]
-    {
+    for command in [
+        &["--help"][..],
+        &["eval", "--help"],
+        &["run", "--help"],
+        &["check", "--help"],
+        &["version", "--help"],
+        &["doctor", "--help"],
+        &["repl", "--help"],
+    ] {
         let help = text(&brig(command).output().unwrap().stdout);
         assert!(help.contains("Exit codes:") && help.contains("4   the wall-clock limit passed"), "{help}");
     }

@@ -45,6 +45,7 @@ pub(crate) enum Command {
     #[command(after_help = Exit::help())]
     Run(RunArgs),
     /// Run one input after the other; names persist
+    #[command(after_help = Exit::help())]
     Repl(ReplArgs),
     /// Parse a program without running it
     #[command(after_help = Exit::help())]

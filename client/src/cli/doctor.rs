@@ -18,6 +18,9 @@ use tokio::process::Command;
 /// How long a probe may take.
 const PROBE_TIME: Duration = Duration::from_secs(30);
 
+/// The layer that a probe can not try.
+const OWN_UID: &str = "own_uid";
+
 /// How good what was found is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grade {
@@ -75,7 +78,9 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
         Ok(path) => findings.extend(probe(&path).await),
         Err(finding) => findings.push(finding),
     }
-    findings.push(reach(global).await);
+    let (connection, layers) = reach(global).await;
+    believe_ids(&mut findings, &layers);
+    findings.push(connection);
     let healthy = findings.iter().all(|finding| finding.grade != Grade::Problem);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
@@ -132,11 +137,20 @@ fn worker_places(brigd: &Path) -> Vec<PathBuf> {
     vec![folder.join("brig-worker"), folder.join("../libexec/brig/brig-worker"), PathBuf::from("/usr/libexec/brig/brig-worker")]
 }
 
-/// Whether a brigd answers, and what it says of itself.
-async fn reach(global: &Global) -> Finding {
+/// Which ids workers get, brigd decides: the probe, which has none to give, can not know.
+fn believe_ids(findings: &mut [Finding], layers: &[String]) {
+    if layers.iter().any(|layer| layer == OWN_UID)
+        && let Some(finding) = findings.iter_mut().find(|finding| finding.what == OWN_UID)
+    {
+        *finding = Finding::good(OWN_UID, "active, says brigd");
+    }
+}
+
+/// Whether a brigd answers, and what it says of itself; also its layers.
+async fn reach(global: &Global) -> (Finding, Vec<String>) {
     let client = match Client::connect_or_start(session::options(global)).await {
         Ok(client) => client,
-        Err(fault) => return Finding::bad("connection", fault.to_string(), connection_remedy(&fault)),
+        Err(fault) => return (Finding::bad("connection", fault.to_string(), connection_remedy(&fault)), Vec::new()),
     };
     let facts = client.initialize().await;
     let origin = match client.origin() {
@@ -146,14 +160,12 @@ async fn reach(global: &Global) -> Finding {
     };
     client.close().await;
     match facts {
-        Ok(facts) => Finding::good(
-            "connection",
-            format!(
-                "{} {} {origin}; sandbox {}; uid {}",
-                facts.server.name, facts.server.version, facts.sandbox.level, facts.principal.uid
-            ),
-        ),
-        Err(fault) => Finding::bad("connection", format!("{origin}: {fault}"), None),
+        Ok(facts) => {
+            let (server, sandbox) = (facts.server, facts.sandbox);
+            let detail = format!("{} {} {origin}; sandbox {}; uid {}", server.name, server.version, sandbox.level, facts.principal.uid);
+            (Finding::good("connection", detail), sandbox.layers)
+        }
+        Err(fault) => (Finding::bad("connection", format!("{origin}: {fault}"), None), Vec::new()),
     }
 }
 
@@ -209,7 +221,7 @@ fn read_report(report: &Map<String, Value>, root: bool) -> Vec<Finding> {
         } else {
             let cause = match state.get("missing").and_then(Value::as_str).unwrap_or("unknown") {
                 // Root is there already; only the ids are not.
-                "needs_root" if root && layer == "own_uid" => "not_configured",
+                "needs_root" if root && layer == OWN_UID => "not_configured",
                 cause => cause,
             };
             findings.push(missing(layer, cause, state.get("errno").and_then(Value::as_i64)));
@@ -244,7 +256,7 @@ fn remedy(layer: &str, cause: &str) -> Option<String> {
         (_, "not_tried") => return None,
         (_, "no_proc") => "mount /proc for the process that starts brigd",
         ("own_uid", "not_configured") => {
-            "give workers user ids of their own (setting workers.uid_range in brigd's configuration, which this probe does not read)"
+            "give workers user ids of their own: a range that this user namespace has, in setting workers.uid_range of brigd's configuration"
         }
         ("own_uid", _) => {
             "run brigd as root with a range of user ids for workers (setting workers.uid_range); namespaces and seccomp confine them without it"
@@ -314,6 +326,17 @@ mod tests {
         let fault = Error::Connect { path: "/run/x.sock".into(), reason: "refused".to_owned() };
         assert!(connection_remedy(&fault).unwrap().contains("--socket"));
         assert_eq!(connection_remedy(&Error::Start("it said why".to_owned())), None);
+    }
+
+    #[test]
+    fn that_workers_have_ids_of_their_own_is_believed_of_brigd_only() {
+        let mut found =
+            findings(json!({"level": "strong", "layers": {"own_uid": {"missing": "needs_root"}, "mdwe": {"missing": "unsupported"}}}));
+        let grade = |found: &[Finding], what: &str| found.iter().find(|finding| finding.what == what).unwrap().grade;
+        believe_ids(&mut found, &["mdwe".to_owned()]);
+        assert_eq!((grade(&found, OWN_UID), grade(&found, "mdwe")), (Grade::Missing, Grade::Missing));
+        believe_ids(&mut found, &[OWN_UID.to_owned(), "mdwe".to_owned()]);
+        assert_eq!((grade(&found, OWN_UID), grade(&found, "mdwe")), (Grade::Good, Grade::Missing));
     }
 
     #[test]
