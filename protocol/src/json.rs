@@ -121,7 +121,8 @@ fn string_length(rest: &[u8], lone: &mut bool) -> usize {
             _ => {
                 *lone |= high_open;
                 high_open = false;
-                offset += 1;
+                let plain = rest.get(offset..).unwrap_or_default();
+                offset += memchr::memchr2(b'"', b'\\', plain).unwrap_or(plain.len());
             }
         }
     }

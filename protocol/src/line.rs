@@ -40,7 +40,7 @@ impl LineDecoder {
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
         if self.skipping {
-            match bytes.iter().position(|byte| *byte == b'\n') {
+            match memchr::memchr(b'\n', bytes) {
                 None => return,
                 Some(end) => {
                     self.skipping = false;
@@ -54,7 +54,7 @@ impl LineDecoder {
     /// The next line, or nothing until more bytes come.
     pub fn next_line(&mut self) -> Option<Line> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
-        match unsearched.iter().position(|byte| *byte == b'\n') {
+        match memchr::memchr(b'\n', unsearched) {
             Some(offset) => {
                 let end = self.searched + offset;
                 self.searched = 0;

@@ -285,7 +285,13 @@ struct OutgoingError<'a, D: Serialize> {
 /// LF is only ever white space, so a space says the same.
 fn line_of(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+    let mut from = 0;
+    while let Some(at) = memchr::memchr(b'\n', line.get(from..).unwrap_or_default()) {
+        from += at + 1;
+        if let Some(byte) = line.get_mut(from - 1) {
+            *byte = b' ';
+        }
+    }
     line.push(b'\n');
     line
 }
