@@ -16,6 +16,7 @@ mod line;
 mod memory;
 mod peers;
 mod report;
+mod startup;
 
 use acceptance::Brigd;
 use report::Report;
@@ -41,6 +42,7 @@ fn main() {
     let mut report = Report::default();
 
     floor::measure(size, &mut report);
+    startup::steps(size, &mut report);
     line::first_evaluation(if quick { 3 } else { 20 }, &mut report);
     let brigd = Brigd::start();
     line::latency(&brigd, size, &mut report);
