@@ -1,7 +1,7 @@
 //! The straight line: client, supervisor, worker, host call and back.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use acceptance::{Brigd, Handlers};
+use acceptance::{Brigd, BrigdOptions, Handlers};
 use serde_json::{Value, json};
 
 #[test]
@@ -71,4 +71,17 @@ fn host_calls_in_promise_all_run_at_the_same_time() {
     }
     let answer = client.answer(id, &mut Handlers::none());
     assert_eq!(answer.pointer("/result/value"), Some(&json!([{"n": 1}, {"n": 2}, {"n": 3}])), "{answer}");
+}
+
+#[test]
+fn workers_that_are_fresh_images_run_the_same_line() {
+    let brigd = BrigdOptions::default().arg("--origin").arg("exec").start();
+    let params = json!({
+        "source": "const { n } = await svc.echo({ n: 20 }); return n + 1",
+        "hostFunctions": {"svc": {"echo": {"inputSchema": {"type": "object"}}}},
+    });
+    for _ in 0..3 {
+        let result = brigd.connect().evaluate_with(&params, &mut Handlers::none().on("svc.echo", json!({"kind": "echo"})));
+        assert_eq!(result.get("value"), Some(&json!(21)), "{result}");
+    }
 }

@@ -462,7 +462,8 @@ fn ctrl_c_in_the_repl_cancels_the_program_and_a_lost_vm_is_replaced_and_told() {
         .expect("brig repl");
     let mut input = repl.stdin.take().expect("its input");
     let mut errors = BufReader::new(repl.stderr.take().expect("its errors"));
-    let waits = "inputs.who\n.inputs count:=3\ninputs.count\nconsole.log('running'); await new Promise(() => setTimeout(() => {}, 60000))\n";
+    let waits =
+        "inputs.who\n.inputs count:=3\ninputs.count\nconsole.log('running'); await new Promise(() => setTimeout(() => {}, 60000))\n";
     input.write_all(waits.as_bytes()).expect("it reads");
     let mut line = String::new();
     while line != "running\n" {
