@@ -406,3 +406,15 @@ fn a_request_whose_schemas_take_long_can_be_cancelled_and_delays_no_other_user()
     assert_eq!(answer.pointer("/error/data/code"), Some(&json!("cancelled")), "{answer}");
     works(&brigd);
 }
+
+#[test]
+fn inherited_and_odd_names_are_no_functions() {
+    let brigd = Brigd::start();
+    let mut client = brigd.connect();
+    for name in ["items.constructor", "items.toString", "__proto__.get", "items.__proto__", "constructor.prototype", "", "items..get"] {
+        let answer = client.call("functions.call", &json!({"function": name, "input": {}}));
+        let message = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        assert!(message.contains(&format!("{name:?}")), "{name:?}: {answer}");
+    }
+    works(&brigd);
+}
