@@ -98,6 +98,6 @@ class FoundEndpoint implements Endpoint {
 /** A service that is not there is no error; one that this user may not use is. */
 function unlessAbsent(fault: unknown): undefined {
   const code = fault instanceof BrigError ? (fault.cause as NodeJS.ErrnoException | undefined)?.code : undefined;
-  if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTDIR") return undefined;
+  if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ECONNRESET" || code === "ENOTDIR") return undefined;
   throw fault;
 }

@@ -236,9 +236,13 @@ async fn with_its_nursery_a_lease_ends_lost_and_the_next_one_works() {
 async fn failure_after_failure_refuses_with_the_reason_and_passes() {
     let play = Play::default();
     let pool = within(Pool::start_with(settings(), seams(&play, hasty))).await.unwrap();
-    play.script(|script| script.starts = vec![Start::Misses(Layer::Landlock); 6]);
-    within(pool.lease()).await.unwrap().queue(frame("nursery dies")).unwrap();
-    until(&pool, |stats| stats.nurseries_started >= 2).await;
+    // More than can be started before the failure has been seen.
+    play.script(|script| script.starts = vec![Start::Misses(Layer::Landlock); 100_000]);
+    // Kept: a lease that is dropped has its worker killed, perhaps before it reads.
+    let mut doomed = within(pool.lease()).await.unwrap();
+    doomed.queue(frame("nursery dies")).unwrap();
+    until(&pool, |stats| stats.failures >= 1).await;
+    drop(doomed);
     let fault = within(async {
         loop {
             if let Err(fault) = pool.lease().await {
@@ -249,6 +253,7 @@ async fn failure_after_failure_refuses_with_the_reason_and_passes() {
     })
     .await;
     assert!(fault.to_string().contains("landlock"), "{fault}");
+    play.script(|script| script.starts.clear());
     within(async {
         while pool.lease().await.is_err() {
             tokio::task::yield_now().await;

@@ -277,7 +277,7 @@ test("a client whose private brigd is killed starts another", async () => {
     let result = await client.evaluate("2").catch((fault: unknown) => fault);
     // Whether the loss was noticed before the request was written is a matter of timing.
     if (result instanceof BrigError) {
-      assert.equal(result.code, "connection_lost");
+      assert.ok(["connection_lost", "connect_failed"].includes(result.code), result.code);
       result = await client.evaluate("2");
     }
     assert.equal((result as { value: unknown }).value, 2);
