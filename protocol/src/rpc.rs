@@ -129,8 +129,8 @@ struct Envelope<'a> {
     error: Option<ErrorObject<'a>>,
 }
 
-/// Reads a member that is there, whatever it holds.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+/// Reads a member that is there, whatever it holds: `null` is a value like any other.
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 

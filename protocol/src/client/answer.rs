@@ -1,6 +1,7 @@
 //! The result of an evaluation.
 
 use crate::codes::{CallCode, EvaluationCode};
+use crate::rpc::present;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -54,11 +55,6 @@ pub struct EvaluateResult {
     pub usage: Usage,
     /// The layers that were active for its worker.
     pub sandbox: Sandbox,
-}
-
-/// `null` is a value like any other.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Milliseconds with at most three decimals, and none where there are none. What is too

@@ -4,6 +4,7 @@ use crate::client::{Form, Language};
 use crate::codes::CallCode;
 use crate::frame::{self, FrameFault};
 use crate::limits::Limits;
+use crate::rpc::present;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -114,10 +115,6 @@ struct Envelope<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<HostFailure<'a>>,
-}
-
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Reads one body from the supervisor.

@@ -4,7 +4,8 @@ use super::{Kind, Violation};
 use crate::client::{EvaluationError, Stream, Warning};
 use crate::frame::{self, FrameFault};
 use crate::json::{self, Bounds};
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::rpc::present;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -123,11 +124,6 @@ struct Params<'a> {
     truncated: Option<bool>,
     #[serde(default)]
     warning: Option<Warning>,
-}
-
-/// Reads a member that is there, `null` included.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Reads one body from a worker.
