@@ -79,8 +79,7 @@ class FoundEndpoint implements Endpoint {
     }
     const known = this.#server;
     if (known?.alive === true) {
-      // One that was killed may not have been missed yet.
-      const connection = await Connection.open(known.socket).catch(() => undefined);
+      const connection = await answering(known.socket);
       if (connection !== undefined) return connection;
     }
     await known?.stop();
@@ -92,6 +91,21 @@ class FoundEndpoint implements Endpoint {
     const server = this.#server;
     this.#server = undefined;
     await server?.stop();
+  }
+}
+
+/**
+ * A connection on which brigd has answered. A process that was killed may not have been
+ * missed yet, and its socket takes connections until the kernel has closed it: only an
+ * answer shows that somebody is there.
+ */
+async function answering(socket: string): Promise<Connection | undefined> {
+  try {
+    const connection = await Connection.open(socket);
+    await connection.request("initialize", "{}").answer;
+    return connection;
+  } catch {
+    return undefined;
   }
 }
 

@@ -26,6 +26,8 @@ _SOCKET_PATH_BYTES = 107
 _READY_S = 20.0
 #: How long brigd may take to end in good order, in seconds.
 _STOP_S = 5.0
+#: How long a brigd that is there may take to answer, in seconds.
+_ANSWER_S = 5.0
 #: How much of what brigd said last is kept, in characters.
 _LOG_CHARS = 8 * 1024
 #: What is this process's own affair with its service manager.
@@ -104,8 +106,8 @@ class PrivateServer:
             raise
 
     def answers(self) -> bool:
-        """Whether it runs and takes connections."""
-        return self._child.poll() is None and _connects(self.socket)
+        """Whether it runs and answers."""
+        return self._child.poll() is None and _answers(self.socket)
 
     def stop(self) -> None:
         """Ends it in good order, or by force when that takes too long."""
@@ -159,6 +161,22 @@ def _connects(path: str) -> bool:
         except OSError:
             return False
         return True
+
+
+def _answers(path: str) -> bool:
+    """Whether a request is answered.
+
+    A process that was killed may not have been missed yet, and its socket takes connections
+    until the kernel has closed it: only an answer shows that somebody is there.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_ANSWER_S)
+        try:
+            probe.connect(path)
+            probe.sendall(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
+            return probe.recv(1) != b""
+        except OSError:
+            return False
 
 
 def _make_folder() -> Path:
