@@ -5,6 +5,7 @@
 //! Never decides about one call: [`crate::host::permission`] does, with what a grant says.
 
 mod facts;
+pub(crate) mod peer;
 
 pub(crate) use facts::Facts;
 
