@@ -9,7 +9,8 @@ pub(crate) mod peer;
 
 pub(crate) use facts::Facts;
 
-use crate::config::{Config, ConfigFault};
+use crate::admission::Part;
+use crate::config::{Config, ConfigFault, Queue};
 use crate::host::permission::ScopeSet;
 use brig_protocol::limits::Limits;
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub(crate) struct Grant {
     pub(crate) may_evaluate: bool,
     /// Its ceilings.
     pub(crate) ceilings: Limits,
+    /// How much of the queue it may have.
+    pub(crate) queue: Part,
     /// Which functions it may call.
     pub(crate) scopes: ScopeSet,
 }
@@ -32,6 +35,7 @@ pub(crate) struct Policy {
     own_uid: u32,
     uids: BTreeSet<u32>,
     ceilings: Limits,
+    queue: Queue,
 }
 
 impl Policy {
@@ -40,14 +44,24 @@ impl Policy {
     /// # Errors
     /// When the configured ceilings are not valid.
     pub(crate) fn compile(config: &Config) -> Result<Self, ConfigFault> {
-        Ok(Self { own_uid: rustix::process::geteuid().as_raw(), uids: config.clients.uids.clone(), ceilings: config.ceilings()? })
+        Ok(Self {
+            own_uid: rustix::process::geteuid().as_raw(),
+            uids: config.clients.uids.clone(),
+            ceilings: config.ceilings()?,
+            queue: config.queue,
+        })
     }
 
     /// What it says about this principal. Without configuration only the user that brigd
     /// runs as, and root, may evaluate; they may call whatever they declare.
     pub(crate) fn grant(&self, facts: &Facts) -> Grant {
         let may_evaluate = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
-        Grant { may_evaluate, ceilings: self.ceilings, scopes: ScopeSet::unconfigured(facts.uid, facts.uid) }
+        Grant {
+            may_evaluate,
+            ceilings: self.ceilings,
+            queue: Part::new(self.queue, None, None, ""),
+            scopes: ScopeSet::unconfigured(facts.uid, facts.uid),
+        }
     }
 }
 
