@@ -12,6 +12,7 @@ pub(crate) use facts::Facts;
 use crate::admission::Part;
 use crate::config::{Config, ConfigFault, Queue};
 use crate::host::permission::ScopeSet;
+use crate::vm::Quota;
 use brig_protocol::limits::Limits;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -25,6 +26,8 @@ pub(crate) struct Grant {
     pub(crate) ceilings: Limits,
     /// How much of the queue it may have.
     pub(crate) queue: Part,
+    /// How many vms it may have, where that is fewer than everybody may.
+    pub(crate) vms: Option<Quota>,
     /// Which functions it may call.
     pub(crate) scopes: ScopeSet,
 }
@@ -60,6 +63,7 @@ impl Policy {
             may_evaluate,
             ceilings: self.ceilings,
             queue: Part::new(self.queue, None, None, ""),
+            vms: None,
             scopes: ScopeSet::unconfigured(facts.uid, facts.uid),
         }
     }
