@@ -17,12 +17,14 @@ mod logging;
 mod metrics;
 mod notify;
 mod nursery;
+mod policy;
 mod pool;
 mod records;
 mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod tools;
 mod vm;
 mod watchdog;
 
@@ -33,6 +35,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(tool) = &arguments.tool {
+        return tool.run();
+    }
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
