@@ -90,11 +90,17 @@ pub(crate) struct Sandbox {
     pub(crate) require: Level,
     /// Whether workers live in namespaces of their own where the kernel allows it.
     pub(crate) namespaces: bool,
+    /// Whether each worker has a cgroup of its own: `true` demands it, `false` goes
+    /// without, nothing takes what the service manager delegates.
+    pub(crate) cgroup: Option<bool>,
+    /// Memory of one worker in its cgroup, in bytes [default: `limits.heap_bytes` and
+    /// 64 MiB].
+    pub(crate) cgroup_memory_bytes: Option<u64>,
 }
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self { require: Level::Strong, namespaces: true }
+        Self { require: Level::Strong, namespaces: true, cgroup: None, cgroup_memory_bytes: None }
     }
 }
 
