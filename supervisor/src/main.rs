@@ -16,6 +16,7 @@ mod logging;
 mod metrics;
 mod notify;
 mod nursery;
+mod policy;
 mod pool;
 mod records;
 mod serve;

@@ -110,7 +110,7 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
     let permissions = permissions.to_string();
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
-    let operator = ScopeSet::unconfigured(&OWN, 1000);
+    let operator = ScopeSet::unconfigured(OWN.uid, 1000);
     let (table, _) =
         FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, (&SchemaCache::default(), 0)).await.unwrap();
     let journal = Arc::new(Journal::default());

@@ -8,7 +8,7 @@
 //! default. Looking at the input (`when`) is part of matching.
 
 use super::schema::Schema;
-use brig_protocol::client::{Mode, Operation, Principal};
+use brig_protocol::client::{Mode, Operation};
 use brig_protocol::escape::escaped;
 use brig_protocol::names::Pattern;
 use serde_json::Value;
@@ -86,8 +86,8 @@ pub(crate) struct ScopeSet {
 impl ScopeSet {
     /// The operator's part when there is no configuration: the user that brigd runs
     /// as may call everything that a client declares, and nobody else anything.
-    pub(crate) fn unconfigured(principal: &Principal, own_uid: u32) -> Self {
-        let verdict = if principal.uid == own_uid { Verdict::Allow } else { Verdict::Deny };
+    pub(crate) fn unconfigured(uid: u32, own_uid: u32) -> Self {
+        let verdict = if uid == own_uid { Verdict::Allow } else { Verdict::Deny };
         Self { layers: vec![(Origin::Operator, Scope::All(verdict))] }
     }
 
