@@ -1,8 +1,10 @@
 //! What the operator sets.
 //!
-//! Owns the shape of the configuration file, its defaults and its checks. Without a
-//! file the embedded default holds: everything here has one. Never reads a secret,
-//! and never touches the file again after the start.
+//! Owns the shape of the configuration, its defaults and its checks; [`layers`] reads it.
+//! Without a file the embedded default holds: everything here has one. Never reads a
+//! secret.
+
+pub(crate) mod layers;
 
 use brig_protocol::limits::{self, Limits};
 use serde::Deserialize;
@@ -12,8 +14,6 @@ use std::time::Duration;
 
 /// Most threads of the runtime: more than any host has cores, fewer than it can not start.
 const THREADS_MOST: usize = 1024;
-/// Longest configuration file, in bytes.
-const FILE_BYTES: u64 = 1024 * 1024;
 
 /// Everything that an operator can set.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -238,6 +238,26 @@ pub(crate) enum ConfigFault {
         /// Line, caret, and what is expected.
         fault: String,
     },
+    /// Somebody else could have written it.
+    #[error("the configuration {path} is not trusted: {doubt}")]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        doubt: String,
+    },
+    /// A value that cannot be, and where it stands.
+    #[error("{place}: {setting} is set to {value}; {expected}")]
+    Placed {
+        /// The file and the line.
+        place: layers::Place,
+        /// Which setting.
+        setting: String,
+        /// To what.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
     /// A value that cannot be.
     #[error("{setting} is set to {value}; {expected}")]
     Value {
@@ -251,19 +271,13 @@ pub(crate) enum ConfigFault {
 }
 
 impl Config {
-    /// Reads a file, or takes the embedded default when there is none.
+    /// Reads a file and the drop-ins beside it, or takes the embedded default when there
+    /// is none.
     ///
     /// # Errors
     /// [`ConfigFault`] with the place and what is expected there.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, ConfigFault> {
-        let Some(path) = path else { return Ok(Self::default()) };
-        let config = Self::parse(path, &read_bounded(path)?)?;
-        config.check().map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })?;
-        Ok(config)
-    }
-
-    fn parse(path: &Path, text: &str) -> Result<Self, ConfigFault> {
-        toml::from_str(text).map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })
+        path.map_or_else(|| Ok(Self::default()), |path| layers::Layers::read(path)?.config())
     }
 
     /// Whether every value can be.
@@ -356,22 +370,13 @@ fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> Config
     ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
 }
 
-fn read_bounded(path: &Path) -> Result<String, ConfigFault> {
-    let unreadable = |fault| ConfigFault::Unreadable { path: path.to_owned(), fault };
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > FILE_BYTES {
-        return Err(unreadable(std::io::Error::other(format!("it has {length} bytes; at most {FILE_BYTES} are read"))));
-    }
-    std::fs::read_to_string(path).map_err(unreadable)
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn parsed(text: &str) -> Result<Config, ConfigFault> {
-        let config = Config::parse(Path::new("brig.toml"), text)?;
+        let config = layers::parse_strictly(Path::new("brig.toml"), text)?;
         config.check()?;
         Ok(config)
     }

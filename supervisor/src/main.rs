@@ -23,6 +23,7 @@ mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod tools;
 mod vm;
 
 use clap::Parser;
@@ -32,6 +33,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(tool) = &arguments.tool {
+        return tool.run();
+    }
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {

@@ -6,6 +6,7 @@
 use crate::config::{Config, ConfigFault, Level, Origin};
 use crate::listener::BindFault;
 use crate::pool::{PoolError, WorkerSettings};
+use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,11 @@ const KEPT_CPU_SLACK_MS: u32 = 1_000;
 
 /// The brig supervisor: evaluates untrusted JavaScript next to trusted credentials.
 #[derive(Debug, clap::Parser)]
-#[command(name = "brigd", version, about)]
+#[command(name = "brigd", version, about, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    /// A tool to run instead of serving.
+    #[command(subcommand)]
+    pub(crate) tool: Option<Tool>,
     /// Path of the client socket; not needed when systemd hands one over.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,

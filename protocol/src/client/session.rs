@@ -126,20 +126,6 @@ pub struct VmListResult {
     pub vms: Vec<VmInfo>,
 }
 
-/// Params of `functions.call`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FunctionsCallParams<'a> {
-    /// `collection.function` or its command spelling.
-    pub function: String,
-    /// A JSON object; `{}` when left out.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<&'a RawValue>,
-    /// At most so long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
 /// Params of `host.call`: the supervisor asks the client to run a callback.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
