@@ -156,13 +156,13 @@ impl Requests {
     }
 
     /// What the policy that holds now says about this client, if it may do anything.
-    fn grant(&self) -> Result<Grant, ErrorData> {
+    fn grant(&self) -> Result<Arc<Grant>, ErrorData> {
         let grant = self.service.policy.current().grant(&self.facts);
         if grant.may_evaluate {
             return Ok(grant);
         }
         let mut data = ErrorData::new(RequestCode::NotPermitted, format!("user {} may not use this brigd; nothing ran", self.peer.uid));
-        data.setting = Some("clients.uids".to_owned());
+        data.setting = Some(grant.admitted_by.to_owned());
         Err(data)
     }
 
