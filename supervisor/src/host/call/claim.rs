@@ -5,7 +5,7 @@
 //! delivered. Never talks to a client.
 
 use crate::host::audit::{AuditSink, Event, Record};
-use crate::host::permission::{self, Permit, Question};
+use crate::host::permission::{self, Input, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
 use brig_protocol::client::Operation;
@@ -116,10 +116,10 @@ impl Claimed {
             collection: &function.collection_name,
             function: &function.name,
             operation: Operation::Invoke,
-            input: tree.as_ref(),
+            input: tree.as_ref().map(|tree| Input { tree, text: self.input.get() }),
         };
         let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
-            code: CallCode::PermissionDenied,
+            code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
         })?;
