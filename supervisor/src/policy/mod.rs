@@ -10,6 +10,7 @@
 
 pub(crate) mod amount;
 mod compile;
+pub(crate) mod counters;
 pub(crate) mod document;
 mod facts;
 pub(crate) mod peer;
