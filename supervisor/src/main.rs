@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod evaluation;
 mod host;
+mod keeper;
 mod lifecycle;
 mod listener;
 mod logging;
@@ -30,6 +31,10 @@ use settings::{Arguments, Fault};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before anything else: in these roles it is another program.
+    if let Some(code) = keeper::play(std::env::args_os()) {
+        return code;
+    }
     let arguments = Arguments::parse();
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

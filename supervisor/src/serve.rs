@@ -5,6 +5,8 @@
 
 use crate::config::Config;
 use crate::connection;
+use crate::host::configured::{self, Catalogue, Source};
+use crate::host::redact;
 use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
@@ -47,11 +49,13 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
+    let catalogue = functions(&config, arguments.config.as_deref());
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
         println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
-        return Ok(());
+        println!("brigd: {} functions are configured", catalogue.count());
+        return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
     let listener = match sockets.pop() {
         Some(socket) => Listener::adopt(socket)?,
@@ -59,7 +63,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     };
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records)?;
+    let service = Service::new(config, Arc::clone(&pool), records, catalogue)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&format!("level {}", sandbox.level));
 
@@ -82,6 +86,22 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     }
     tracing::info!(counters = %service.metrics.summary(), "brigd is done");
     Ok(())
+}
+
+/// What the operator has configured. A file that can not be used is told, and nothing else
+/// is wrong with it. Loaded when the nursery is there: it was started before any credential
+/// was read.
+fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
+    let catalogue = configured::load(&folder, &Source::of_process());
+    redact::install(catalogue.redactor().clone());
+    for disabled in catalogue.disabled() {
+        tracing::error!("a file of configured functions is not used: {disabled}");
+    }
+    if catalogue.count() > 0 {
+        tracing::info!(functions = catalogue.count(), folder = %folder.display(), "functions are configured");
+    }
+    catalogue
 }
 
 /// Removes the folder that a client made for its private brigd, if nothing else is in it:

@@ -8,12 +8,16 @@ use crate::config::{Config, ConfigFault};
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
+use crate::host::configured::Catalogue;
+use crate::host::permission::ScopeSet;
 use crate::host::schema::cache::SchemaCache;
+use crate::host::table::Granted;
 use crate::listener::{Doors, Peer};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::records::Records;
 use crate::vm::Vms;
+use brig_protocol::client::Principal;
 use brig_protocol::limits::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +61,8 @@ pub(crate) struct Service {
     pub(crate) schemas: SchemaCache,
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
+    /// Functions of the operator.
+    pub(crate) catalogue: Arc<Catalogue>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
     /// Requests that need a worker and are not answered yet.
@@ -71,7 +77,7 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, catalogue: Catalogue) -> Result<Arc<Self>, ConfigFault> {
         let ceilings = config.ceilings()?;
         Ok(Arc::new(Self {
             ceilings,
@@ -85,6 +91,7 @@ impl Service {
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
+            catalogue: Arc::new(catalogue),
             audit: Arc::new(records),
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
@@ -103,6 +110,13 @@ impl Service {
     /// runs as, and root.
     pub(crate) fn may_evaluate(&self, peer: Peer) -> bool {
         peer.uid == 0 || peer.uid == self.own_uid || self.config.clients.uids.contains(&peer.uid)
+    }
+
+    /// What the operator lets this peer call. Without a policy: what it declares itself,
+    /// and what is configured only if brigd runs as the same user.
+    pub(crate) fn granted(&self, peer: Peer) -> Granted {
+        let principal = Principal { uid: peer.uid, gid: peer.gid };
+        Granted { callbacks: ScopeSet::unconfigured(&principal, peer.uid), configured: ScopeSet::unconfigured(&principal, self.own_uid) }
     }
 
     /// How far brigd is on its way to the end, and a way to hear of changes.

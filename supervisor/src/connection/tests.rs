@@ -5,6 +5,7 @@
 
 use super::serve;
 use crate::config::Config;
+use crate::host::configured::Catalogue;
 use crate::listener::Peer;
 use crate::pool::tests::{Speak, Spoken, played};
 use crate::records::Records;
@@ -83,7 +84,7 @@ struct Client {
 }
 
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
-    Service::new(config, played(speak).await, Records::open(None).unwrap()).unwrap()
+    Service::new(config, played(speak).await, Records::open(None).unwrap(), Catalogue::default()).unwrap()
 }
 
 async fn client() -> Client {

@@ -9,7 +9,8 @@ use super::stop::{Stop, StopCause};
 use crate::admission::Ticket;
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
-use crate::host::permission::ScopeSet;
+use crate::host::configured::{Configured, UnknownCollection};
+use crate::host::table::Granted;
 use crate::listener::Peer;
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
@@ -43,14 +44,16 @@ pub(crate) struct Parties<'a> {
 }
 
 impl Parties<'_> {
-    /// What the operator lets this principal call: without a policy, whoever may
-    /// evaluate may call what it declares.
-    pub(crate) fn scopes(&self) -> ScopeSet {
-        ScopeSet::unconfigured(&self.principal(), self.peer.uid)
+    /// What the operator lets this principal call, and the configured functions in it, of
+    /// these collections.
+    pub(crate) fn granted(&self, collections: Option<&[String]>) -> Result<(Granted, Vec<Arc<Configured>>), ErrorData> {
+        let granted = self.service.granted(self.peer);
+        let offered = self.service.catalogue.offered(&granted.configured, collections).map_err(|unknown| unknown_collection(&unknown))?;
+        Ok((granted, offered))
     }
 
     /// The right to run, when it is this principal's turn.
-    pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
+    pub(crate) async fn ticket(&self) -> Result<Ticket, ErrorData> {
         self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection)).await
     }
 
@@ -117,9 +120,17 @@ impl Parties<'_> {
         Err(data)
     }
 
-    pub(super) const fn principal(&self) -> Principal {
+    pub(crate) const fn principal(&self) -> Principal {
         Principal { uid: self.peer.uid, gid: self.peer.gid }
     }
+}
+
+fn unknown_collection(unknown: &UnknownCollection) -> ErrorData {
+    let name = brig_protocol::escape::escaped(&unknown.name, 100);
+    let mut data =
+        ErrorData::new(RequestCode::InvalidParams, format!("params.collections: there is no configured collection {name:?}; nothing ran"));
+    data.hint = unknown.near.as_ref().map(|near| format!("did you mean {near:?}?"));
+    data
 }
 
 fn stopped_before(cause: StopCause) -> ErrorData {

@@ -5,6 +5,7 @@ use super::*;
 use crate::host::audit::{AuditFault, LinesSink};
 use crate::host::permission::ScopeSet;
 use crate::host::schema::cache::SchemaCache;
+use crate::host::table::Granted;
 use brig_protocol::client::{HostFunctions, Permissions};
 use brig_protocol::frame::PREFIX_BYTES;
 use brig_protocol::limits::Limits;
@@ -110,9 +111,10 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
     let permissions = permissions.to_string();
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
-    let operator = ScopeSet::unconfigured(&OWN, 1000);
+    let scopes = ScopeSet::unconfigured(&OWN, 1000);
+    let operator = Granted { callbacks: scopes.clone(), configured: scopes };
     let (table, _) =
-        FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, (&SchemaCache::default(), 0)).await.unwrap();
+        FunctionTable::build(Some(&declared), Some(&permissions), (operator, &[]), &limits, (&SchemaCache::default(), 0)).await.unwrap();
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),
