@@ -4,6 +4,7 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod functions;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
@@ -25,6 +26,8 @@ pub(crate) enum Method {
     Check,
     /// Needs a worker: `vm.create`.
     VmCreate,
+    /// Runs a host call: `functions.call`.
+    FunctionsCall,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Answered from what is known.
@@ -46,8 +49,6 @@ pub(crate) enum AtOnce {
     FunctionsDescribe,
     /// `functions.types`
     FunctionsTypes,
-    /// `functions.call`
-    FunctionsCall,
     /// `evaluations.get`
     EvaluationsGet,
     /// `evaluations.wait`
@@ -68,7 +69,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_LIST, Method::AtOnce(AtOnce::FunctionsList)),
     (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
-    (method::FUNCTIONS_CALL, Method::AtOnce(AtOnce::FunctionsCall)),
+    (method::FUNCTIONS_CALL, Method::FunctionsCall),
     (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
     (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
     (method::POLICY_EXPLAIN, Method::AtOnce(AtOnce::PolicyExplain)),
