@@ -13,6 +13,7 @@ mod compile;
 pub(crate) mod counters;
 pub(crate) mod document;
 mod facts;
+pub(crate) mod peer;
 pub(crate) mod selector;
 
 #[cfg(test)]
@@ -20,8 +21,11 @@ mod tests;
 
 pub(crate) use facts::Facts;
 
-use crate::config::{Config, ConfigFault, fault};
+use crate::admission::Part;
+use crate::config::{Config, ConfigFault, Queue, fault};
+use crate::host::permission::condition::spelt;
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
+use crate::vm::Quota;
 use brig_protocol::limits::Limits;
 use selector::{Accounts, Selector, SystemAccounts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +55,11 @@ pub(crate) struct Grant {
     pub(crate) admitted_by: &'static str,
     /// Its ceilings.
     pub(crate) ceilings: Limits,
-    /// How much it may have at once.
+    /// How much of the queue it may have.
+    pub(crate) queue: Part,
+    /// How many vms it may have, where that is fewer than everybody may.
+    pub(crate) vms: Option<Quota>,
+    /// The quotas of its section, as they are written.
     pub(crate) quotas: Quotas,
     /// Which functions that it declares it may call.
     pub(crate) callbacks: ScopeSet,
@@ -127,6 +135,7 @@ pub(crate) struct Policy {
     own_uid: u32,
     uids: BTreeSet<u32>,
     ceilings: Limits,
+    queue: Queue,
     /// Nothing: the embedded default holds.
     sections: Option<Sections>,
     version: Arc<str>,
@@ -157,43 +166,45 @@ impl Policy {
             true => None,
             false => Some(compile::with_stack(|| compile::sections(config, ceilings, Loader { accounts, known }))?),
         };
-        let own_uid = rustix::process::geteuid().as_raw();
-        Ok(Self { own_uid, uids: config.clients.uids.clone(), ceilings, sections, version: compile::version(config, &ceilings) })
+        Ok(Self {
+            own_uid: rustix::process::geteuid().as_raw(),
+            uids: config.clients.uids.clone(),
+            ceilings,
+            queue: config.queue,
+            sections,
+            version: compile::version(config, &ceilings),
+        })
     }
 
     /// What it says about this principal. Without `[principals]` only the user that
     /// brigd runs as, root, and `clients.uids` may evaluate; they may call whatever they
     /// declare.
     pub(crate) fn grant(&self, facts: &Facts) -> Arc<Grant> {
-        let version = Arc::clone(&self.version);
-        let Some(sections) = &self.sections else {
-            let may_evaluate = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
-            return Arc::new(Grant {
-                section: Arc::default(),
-                may_evaluate,
-                admitted_by: "clients.uids",
-                ceilings: self.ceilings,
-                quotas: Quotas::default(),
-                callbacks: ScopeSet::unconfigured(facts.uid, facts.uid),
-                functions: ScopeSet::default(),
-                version,
-            });
-        };
-        let section = sections.of(facts);
+        let section = self.sections.as_ref().and_then(|sections| sections.of(facts));
+        let embedded = self.sections.is_none();
+        let listed = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
         let name = section.map(|section| Arc::clone(&section.name)).unwrap_or_default();
         let scope = |kind, of: fn(&Section) -> &Arc<Scope>| {
             let holder = Holder { section: Arc::clone(&name), uid: facts.uid, kind };
             section.map(|section| ScopeSet::of(holder, Arc::clone(of(section)))).unwrap_or_default()
         };
+        let callbacks = match embedded {
+            true => ScopeSet::unconfigured(facts.uid, facts.uid),
+            false => scope(Kind::Callbacks, |section| &section.callbacks),
+        };
+        let quotas = section.map(|section| section.quotas).unwrap_or_default();
+        let setting = |quota: &str| format!("principals.{}.quotas.{quota}", spelt(&name));
         Arc::new(Grant {
-            may_evaluate: section.is_some(),
-            admitted_by: "principals",
+            may_evaluate: if embedded { listed } else { section.is_some() },
+            admitted_by: if embedded { "clients.uids" } else { "principals" },
             ceilings: section.map_or(self.ceilings, |section| section.ceilings),
-            quotas: section.map(|section| section.quotas).unwrap_or_default(),
-            callbacks: scope(Kind::Callbacks, |section| &section.callbacks),
+            queue: Part::new(self.queue, quotas.running, quotas.queued, &name),
+            vms: quotas.vms.map(|most| Quota { most, setting: setting("vms") }),
+            quotas,
+            callbacks,
             functions: scope(Kind::Functions, |section| &section.functions),
-            section: name,
-            version,
+            section: Arc::clone(&name),
+            version: Arc::clone(&self.version),
         })
     }
 
@@ -218,6 +229,11 @@ impl PolicyStore {
     /// Begins with this one.
     pub(crate) fn new(policy: Policy) -> Self {
         Self { current: RwLock::new(Arc::new(policy)) }
+    }
+
+    /// Puts another in its place.
+    pub(crate) fn replace(&self, policy: Policy) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }
 
     /// The one that holds now.
