@@ -4,6 +4,7 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod explain;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
@@ -27,6 +28,8 @@ pub(crate) enum Method {
     VmCreate,
     /// Ends an evaluation of this connection or principal.
     Cancel,
+    /// Needs no worker, but may take time: `policy.explain`.
+    Explain,
     /// Answered from what is known.
     AtOnce(AtOnce),
 }
@@ -52,8 +55,6 @@ pub(crate) enum AtOnce {
     EvaluationsGet,
     /// `evaluations.wait`
     EvaluationsWait,
-    /// `policy.explain`
-    PolicyExplain,
 }
 
 /// Every method that a client can ask.
@@ -71,7 +72,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_CALL, Method::AtOnce(AtOnce::FunctionsCall)),
     (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
     (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
-    (method::POLICY_EXPLAIN, Method::AtOnce(AtOnce::PolicyExplain)),
+    (method::POLICY_EXPLAIN, Method::Explain),
 ];
 
 /// The method with this name.

@@ -5,6 +5,7 @@
 //! lists are replaced. Never knows what a setting means.
 
 use super::{Config, ConfigFault};
+use crate::policy::selector::{Accounts, SystemAccounts};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -63,10 +64,18 @@ impl Layers {
     /// # Errors
     /// [`ConfigFault`] with the place of the setting that can not be.
     pub(crate) fn config(&self) -> Result<Config, ConfigFault> {
+        self.config_with(&SystemAccounts)
+    }
+
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place of the setting that can not be.
+    pub(crate) fn config_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<Config, ConfigFault> {
         let config: Config = toml::Value::Table(self.merged.clone())
             .try_into()
             .map_err(|fault| ConfigFault::Malformed { path: self.last(), fault: fault.to_string() })?;
-        config.check().map_err(|fault| self.placed(fault))?;
+        config.check_with(accounts).map_err(|fault| self.placed(fault))?;
         Ok(config)
     }
 
@@ -87,7 +96,7 @@ impl Layers {
     }
 
     /// The place of a setting, or of the innermost list or table that it is in.
-    fn innermost(&self, setting: &str) -> Option<&Place> {
+    pub(crate) fn innermost(&self, setting: &str) -> Option<&Place> {
         let ends = setting.char_indices().rev().filter(|(_, character)| matches!(character, '.' | '[')).map(|(at, _)| at);
         std::iter::once(setting.len()).chain(ends).find_map(|end| self.place(setting.get(..end)?))
     }

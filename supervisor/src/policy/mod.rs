@@ -9,12 +9,17 @@
 //! order of the sections' names; `*`. Whoever no section is about may do nothing.
 
 pub(crate) mod amount;
+mod cases;
 mod compile;
 pub(crate) mod counters;
 pub(crate) mod document;
+pub(crate) mod explain;
 mod facts;
+mod lint;
 pub(crate) mod peer;
 pub(crate) mod selector;
+mod show;
+pub(crate) mod tool;
 
 #[cfg(test)]
 mod tests;
