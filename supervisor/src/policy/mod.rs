@@ -22,6 +22,8 @@ mod show;
 pub(crate) mod tool;
 
 #[cfg(test)]
+mod reference_tests;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use facts::Facts;
