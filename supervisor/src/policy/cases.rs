@@ -154,7 +154,7 @@ impl Cases {
         };
         let gid = who.gid.as_ref().map(group).transpose()?.unwrap_or(u32::MAX);
         let groups = who.groups.iter().map(group).collect::<Result<_, _>>()?;
-        Ok(Facts { uid, gid, groups, unit: who.unit.clone() })
+        Ok(Facts { uid, gid, groups, unit: who.unit.clone(), unseen: None })
     }
 }
 

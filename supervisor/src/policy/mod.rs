@@ -28,11 +28,8 @@ mod tests;
 
 pub(crate) use facts::Facts;
 
-use crate::admission::Part;
-use crate::config::{Config, ConfigFault, Queue, fault};
-use crate::host::permission::condition::spelt;
+use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
-use crate::vm::Quota;
 use brig_protocol::limits::Limits;
 use selector::{Accounts, Selector, SystemAccounts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,11 +59,7 @@ pub(crate) struct Grant {
     pub(crate) admitted_by: &'static str,
     /// Its ceilings.
     pub(crate) ceilings: Limits,
-    /// How much of the queue it may have.
-    pub(crate) queue: Part,
-    /// How many vms it may have, where that is fewer than everybody may.
-    pub(crate) vms: Option<Quota>,
-    /// The quotas of its section, as they are written.
+    /// How much it may have at once.
     pub(crate) quotas: Quotas,
     /// Which functions that it declares it may call.
     pub(crate) callbacks: ScopeSet,
@@ -120,19 +113,20 @@ impl Sections {
 
     /// The one that applies.
     fn of(&self, facts: &Facts) -> Option<&Arc<Section>> {
+        if let Some(own) = self.uids.get(&facts.uid) {
+            return Some(own);
+        }
+        // What could not be read could be what a section is about: nobody falls through to
+        // a wider one by hiding what he is.
+        if facts.unseen.is_some() && !(self.units.is_empty() && self.gids.is_empty()) {
+            return None;
+        }
         let by_group = |wanted: &dyn Fn(u32) -> bool| self.gids.iter().find(|(gid, _)| wanted(*gid)).map(|(_, section)| section);
         let unit = || facts.unit.as_ref().and_then(|unit| self.units.get(unit));
-        self.uids
-            .get(&facts.uid)
-            .or_else(unit)
+        unit()
             .or_else(|| by_group(&|gid| gid == facts.gid))
             .or_else(|| by_group(&|gid| facts.groups.contains(&gid)))
             .or(self.everybody.as_ref())
-    }
-
-    /// All of them, the most specific first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Section>> {
-        self.uids.values().chain(self.units.values()).chain(self.gids.iter().map(|(_, section)| section)).chain(&self.everybody)
     }
 }
 
@@ -142,7 +136,6 @@ pub(crate) struct Policy {
     own_uid: u32,
     uids: BTreeSet<u32>,
     ceilings: Limits,
-    queue: Queue,
     /// Nothing: the embedded default holds.
     sections: Option<Sections>,
     version: Arc<str>,
@@ -173,45 +166,43 @@ impl Policy {
             true => None,
             false => Some(compile::with_stack(|| compile::sections(config, ceilings, Loader { accounts, known }))?),
         };
-        Ok(Self {
-            own_uid: rustix::process::geteuid().as_raw(),
-            uids: config.clients.uids.clone(),
-            ceilings,
-            queue: config.queue,
-            sections,
-            version: compile::version(config, &ceilings),
-        })
+        let own_uid = rustix::process::geteuid().as_raw();
+        Ok(Self { own_uid, uids: config.clients.uids.clone(), ceilings, sections, version: compile::version(config, &ceilings) })
     }
 
     /// What it says about this principal. Without `[principals]` only the user that
     /// brigd runs as, root, and `clients.uids` may evaluate; they may call whatever they
     /// declare.
     pub(crate) fn grant(&self, facts: &Facts) -> Arc<Grant> {
-        let section = self.sections.as_ref().and_then(|sections| sections.of(facts));
-        let embedded = self.sections.is_none();
-        let listed = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
+        let version = Arc::clone(&self.version);
+        let Some(sections) = &self.sections else {
+            let may_evaluate = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
+            return Arc::new(Grant {
+                section: Arc::default(),
+                may_evaluate,
+                admitted_by: "clients.uids",
+                ceilings: self.ceilings,
+                quotas: Quotas::default(),
+                callbacks: ScopeSet::unconfigured(facts.uid, facts.uid),
+                functions: ScopeSet::default(),
+                version,
+            });
+        };
+        let section = sections.of(facts);
         let name = section.map(|section| Arc::clone(&section.name)).unwrap_or_default();
         let scope = |kind, of: fn(&Section) -> &Arc<Scope>| {
             let holder = Holder { section: Arc::clone(&name), uid: facts.uid, kind };
             section.map(|section| ScopeSet::of(holder, Arc::clone(of(section)))).unwrap_or_default()
         };
-        let callbacks = match embedded {
-            true => ScopeSet::unconfigured(facts.uid, facts.uid),
-            false => scope(Kind::Callbacks, |section| &section.callbacks),
-        };
-        let quotas = section.map(|section| section.quotas).unwrap_or_default();
-        let setting = |quota: &str| format!("principals.{}.quotas.{quota}", spelt(&name));
         Arc::new(Grant {
-            may_evaluate: if embedded { listed } else { section.is_some() },
-            admitted_by: if embedded { "clients.uids" } else { "principals" },
+            may_evaluate: section.is_some(),
+            admitted_by: "principals",
             ceilings: section.map_or(self.ceilings, |section| section.ceilings),
-            queue: Part::new(self.queue, quotas.running, quotas.queued, &name),
-            vms: quotas.vms.map(|most| Quota { most, setting: setting("vms") }),
-            quotas,
-            callbacks,
+            quotas: section.map(|section| section.quotas).unwrap_or_default(),
+            callbacks: scope(Kind::Callbacks, |section| &section.callbacks),
             functions: scope(Kind::Functions, |section| &section.functions),
-            section: Arc::clone(&name),
-            version: Arc::clone(&self.version),
+            section: name,
+            version,
         })
     }
 
