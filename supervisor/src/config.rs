@@ -8,6 +8,7 @@ pub(crate) mod layers;
 pub(crate) mod tool;
 
 use crate::policy::document::PrincipalTable;
+use crate::policy::selector::{Accounts, SystemAccounts};
 use brig_protocol::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -314,6 +315,14 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] naming the first that can not.
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
+        self.check_with(&SystemAccounts)
+    }
+
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] naming the first that can not.
+    pub(crate) fn check_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
         for (setting, value, least) in [
@@ -349,7 +358,7 @@ impl Config {
             let log = brig_protocol::escape::escaped(&self.server.log, 100);
             return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
         }
-        Ok(())
+        crate::policy::Policy::compile_with(self, accounts, None).map(drop)
     }
 
     /// The ceilings of every principal.

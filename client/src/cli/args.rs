@@ -59,6 +59,17 @@ pub(crate) enum Command {
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+    /// Say what a policy means, test it, explain a decision (brigd policy)
+    #[command(disable_help_flag = true)]
+    Policy(ForwardArgs),
+}
+
+/// What goes to brigd as it is.
+#[derive(Args, Debug)]
+pub(crate) struct ForwardArgs {
+    /// Arguments of the command of brigd; `--help` shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
 impl Command {

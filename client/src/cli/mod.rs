@@ -8,6 +8,7 @@ mod check;
 mod command_handler;
 mod doctor;
 mod exit;
+mod forward;
 mod functions_file;
 mod inputs;
 mod mcp;
@@ -74,6 +75,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+        Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };
     done.unwrap_or_else(|fault| {
         match &fault.error {
