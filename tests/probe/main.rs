@@ -1,6 +1,6 @@
 //! The program of configured functions in the tests: it does one thing, by its first
 //! argument, and says what it saw.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test program")]
+#![expect(clippy::expect_used, clippy::panic, clippy::zombie_processes, reason = "a test program")]
 
 use serde_json::{Map, Value, json};
 use std::io::{Read as _, Write as _};
