@@ -66,6 +66,8 @@ pub(crate) fn play(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode
 fn begin(parent: i32) -> Result<(), String> {
     prctl::set_dumpable(false).map_err(|errno| format!("it can not be made undumpable: {errno}"))?;
     close_all()?;
+    // A new process keeps what its parent blocks.
+    SigSet::all().thread_unblock().map_err(|errno| format!("its signals can not be let through: {errno}"))?;
     // The parent sends it when it dies; it may be dead already.
     let signal = Signal::SIGTERM;
     prctl::set_pdeathsig(signal).map_err(|errno| format!("it can not be tied to its parent: {errno}"))?;
@@ -97,7 +99,6 @@ fn keep() -> Result<(), String> {
     signals.add(Signal::SIGCHLD);
     signals.thread_block().map_err(|errno| format!("signals can not be held: {errno}"))?;
     rustix::process::setsid().map_err(|errno| format!("it can not have a session of its own: {errno}"))?;
-    // The library clears the mask of signals in the child.
     let child = Command::new("/proc/self/exe").arg0("brigd").arg(ENTER).arg(own.to_string()).env_clear().spawn();
     let child = child.map_err(|fault| format!("it can not be entered: {fault}"))?;
     // From here on only the program holds what comes from it: its end is seen as one.

@@ -19,7 +19,7 @@ pub(crate) use judges::Judges;
 
 use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
-use super::configured::{CallFacts, Place};
+use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
 use crate::policy::counters::EvaluationCounts;
@@ -262,7 +262,14 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         if let Some(((configured, place), prepared)) = function.configured().zip(place).zip(prepared) {
             return tokio::select! {
                 biased;
-                answer = configured.run(place, prepared, &delivery, self.table.output_bytes()) => Ok(answer),
+                answer = configured.run(Running {
+                    place,
+                    prepared,
+                    delivery: &delivery,
+                    output_bytes: self.table.output_bytes(),
+                    judges: &self.judges,
+                    uid: self.principal.uid,
+                }) => Ok(answer),
                 stop = self.stopped(by) => Err(stop),
             };
         }

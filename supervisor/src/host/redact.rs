@@ -300,7 +300,9 @@ fn folded_forms(text: &[u8]) -> Vec<Vec<u8>> {
         .map(|byte| if unreserved(byte) || b"!*'();/?:@&=+$,#".contains(byte) { char::from(*byte).to_string() } else { percent(byte) })
         .collect();
     let every: String = text.iter().map(percent).collect();
-    [url, form, component, whole, every, HEXLOWER.encode(text)].into_iter().map(String::into_bytes).collect()
+    let escaped: String = text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    let spelt: String = String::from_utf8_lossy(text).encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    [url, form, component, whole, every, escaped, spelt, HEXLOWER.encode(text)].into_iter().map(String::into_bytes).collect()
 }
 
 /// JSON with every character above ASCII escaped, as some writers do.

@@ -15,7 +15,7 @@
 use super::arguments::{Arguments, CallFacts, Template};
 use super::credentials::Credential;
 use super::file::{Input, Output};
-use super::run::Finished;
+use super::run::{Finished, Label};
 use crate::host::callback::CallAnswer;
 use crate::host::redact::Redactor;
 use crate::keeper::NOT_STARTED;
@@ -25,6 +25,7 @@ use brig_protocol::codes::CallCode;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,7 +124,8 @@ impl Command {
     }
 
     /// What an end means. Nothing of what the program wrote passes but through `redactor`.
-    pub(super) fn answer(&self, finished: Finished, redactor: &Redactor) -> CallAnswer {
+    pub(super) fn answer(&self, finished: Finished, label: Label<'_>, redactor: &Redactor) -> CallAnswer {
+        let redactor = Telling { redactor, label };
         let Some(status) = finished.status else {
             return CallAnswer::Crashed("its end was not seen".to_owned());
         };
@@ -136,9 +138,9 @@ impl Command {
         }
         let code = status.code().unwrap_or(-1);
         if code == 0 {
-            return self.output(finished, redactor);
+            return self.output(finished, &redactor);
         }
-        if let Some(failure) = described_failure(&finished, redactor) {
+        if let Some(failure) = described_failure(&finished, &redactor) {
             return failure;
         }
         if SYSEXITS.contains(&code) || u8::try_from(code).is_ok_and(|code| self.failure_codes.contains(&code)) {
@@ -147,7 +149,7 @@ impl Command {
         CallAnswer::Crashed(format!("its program ended with exit code {code}, which says nothing of what it did"))
     }
 
-    fn output(&self, finished: Finished, redactor: &Redactor) -> CallAnswer {
+    fn output(&self, finished: Finished, redactor: &Telling<'_>) -> CallAnswer {
         let bytes = finished.output.len();
         let spoilt = |code, fault: String| CallAnswer::Spoilt { code, fault, bytes };
         if self.output == Output::None {
@@ -170,6 +172,32 @@ impl Command {
             Err(fault) if fault.is_eof() => spoilt(CallCode::InvalidOutput, "is not JSON: it is empty, or ends too early".to_owned()),
             Err(fault) => spoilt(CallCode::InvalidOutput, format!("is not JSON (line {}, column {})", fault.line(), fault.column())),
         }
+    }
+}
+
+/// The redactor, which tells the log when it had to take something out: that a function
+/// gives a credential away is a fault of the function.
+struct Telling<'a> {
+    redactor: &'a Redactor,
+    label: Label<'a>,
+}
+
+impl Telling<'_> {
+    fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let clean = self.redactor.clean(text);
+        if matches!(clean, Cow::Owned(_)) {
+            self.warn();
+        }
+        clean
+    }
+
+    fn clean_json(&self, text: &str) -> Option<String> {
+        self.redactor.clean_json(text).inspect(|_| self.warn())
+    }
+
+    fn warn(&self) {
+        let Label { function, evaluation, call } = self.label;
+        tracing::warn!(function, evaluation, call, "the output of a function held a credential, which was taken out");
     }
 }
 
@@ -213,7 +241,7 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
-fn described_failure(finished: &Finished, redactor: &Redactor) -> Option<CallAnswer> {
+fn described_failure(finished: &Finished, redactor: &Telling<'_>) -> Option<CallAnswer> {
     if finished.overlong || finished.output.len() > FAILURE_BYTES {
         return None;
     }

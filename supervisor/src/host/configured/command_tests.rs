@@ -5,6 +5,8 @@ use super::*;
 use crate::host::redact::Planted;
 use std::process::ExitStatus;
 
+const LABEL: Label<'_> = Label { function: "shop.f", evaluation: "ev_1", call: 1 };
+
 fn command(output: Output) -> Command {
     Command {
         program: "/usr/bin/true".into(),
@@ -24,7 +26,7 @@ fn command(output: Output) -> Command {
 fn ended(output: Output, wait_status: i32, text: &[u8]) -> CallAnswer {
     let redactor = Redactor::new(&[Planted { name: "token", text: b"hunter2-hunter2" }]).unwrap();
     let finished = Finished::of(Some(ExitStatus::from_raw(wait_status)), text, false);
-    command(output).answer(finished, &redactor)
+    command(output).answer(finished, LABEL, &redactor)
 }
 
 fn exited(code: i32, text: &str) -> CallAnswer {
@@ -61,7 +63,7 @@ fn an_output_that_is_none_is_spoilt_and_not_shown() {
         }
     }
     let finished = Finished::of(Some(ExitStatus::from_raw(0)), b"[]", true);
-    let answer = command(Output::Json).answer(finished, &Redactor::default());
+    let answer = command(Output::Json).answer(finished, LABEL, &Redactor::default());
     assert!(matches!(answer, CallAnswer::Spoilt { code: CallCode::OutputTooLarge, .. }));
 }
 
@@ -91,5 +93,5 @@ fn an_end_that_says_nothing_is_no_answer() {
     }
     assert!(matches!(ended(Output::Json, 9, b"{}"), CallAnswer::Crashed(fault) if fault.contains("SIGKILL")));
     let unseen = Finished::of(None, b"{}", false);
-    assert!(matches!(command(Output::Json).answer(unseen, &Redactor::default()), CallAnswer::Crashed(_)));
+    assert!(matches!(command(Output::Json).answer(unseen, LABEL, &Redactor::default()), CallAnswer::Crashed(_)));
 }

@@ -20,12 +20,14 @@ pub(crate) use credentials::Source;
 pub(crate) use file::Detail;
 pub(crate) use load::load;
 
+use super::call::Judges;
 use super::callback::{CallAnswer, Delivery};
 use super::permission::{self, Question, ScopeSet};
 use super::redact::Redactor;
-use super::schema::Schema;
+use super::schema::{Cost, Schema};
 use super::turns::{Turn, Turns};
 use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
+use brig_protocol::codes::CallCode;
 use brig_protocol::names;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -75,6 +77,22 @@ enum Kind {
     Command(command::Command),
 }
 
+/// A call that may run.
+pub(crate) struct Running<'a> {
+    /// Its place among those that run.
+    pub(crate) place: Place,
+    /// What it runs.
+    pub(crate) prepared: Prepared,
+    /// Which call it is.
+    pub(crate) delivery: &'a Delivery<'a>,
+    /// Longest output.
+    pub(crate) output_bytes: u64,
+    /// Where a long output is looked through.
+    pub(crate) judges: &'a Judges,
+    /// For whom.
+    pub(crate) uid: u32,
+}
+
 /// A call that was let in: it holds its place until it is over.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -117,26 +135,40 @@ impl Configured {
         Ok(Place { turn })
     }
 
-    /// Runs a call. Dropping the future ends what it started.
-    pub(crate) async fn run(&self, place: Place, prepared: Prepared, delivery: &Delivery<'_>, output_bytes: u64) -> CallAnswer {
+    /// Runs a call. Dropping the future ends what it started. A long output is looked
+    /// through where long judgements are made.
+    pub(crate) async fn run(self: &Arc<Self>, call: Running<'_>) -> CallAnswer {
         let Kind::Command(command) = &self.kind;
-        let label = run::Label { function: &self.full_name, evaluation: delivery.evaluation, call: delivery.call };
+        let Running { place, prepared, delivery, output_bytes, judges, uid } = call;
         let orders = match command.orders(prepared).to_bytes() {
             Ok(orders) => orders,
             Err(message) => return CallAnswer::Failed { message, data: None },
         };
-        match run::run(orders, command.fed(delivery.input), output_bytes, Some(place.turn)).await {
-            Ok(finished) => {
-                finished.log(label, &self.redactor);
-                command.warn_of_credentials(&finished, label, &self.redactor);
-                command.answer(finished, &self.redactor)
-            }
+        let finished = match run::run(orders, command.fed(delivery.input), output_bytes, place.turn).await {
+            Ok(finished) => finished,
             Err(fault) => {
                 tracing::error!(function = %self.full_name, %fault, "the program of a function could not be started");
-                let message = "the program could not be started; the log of brigd says why".to_owned();
-                CallAnswer::Failed { message, data: None }
+                return CallAnswer::Failed {
+                    message: "the program could not be started; the log of brigd says why".to_owned(),
+                    data: None,
+                };
             }
-        }
+        };
+        let cost = if finished.is_long() { Cost::LONG } else { Cost::NONE };
+        let (function, evaluation, call) = (Arc::clone(self), delivery.evaluation.to_owned(), delivery.call);
+        let judged = judges.run(uid, cost, move || function.answer(finished, &evaluation, call)).await;
+        judged.unwrap_or_else(|| CallAnswer::Spoilt {
+            code: CallCode::InvalidOutput,
+            fault: "could not be looked through for credentials".to_owned(),
+            bytes: 0,
+        })
+    }
+
+    fn answer(&self, finished: run::Finished, evaluation: &str, call: u64) -> CallAnswer {
+        let Kind::Command(command) = &self.kind;
+        let label = run::Label { function: &self.full_name, evaluation, call };
+        finished.log(label, &self.redactor);
+        command.answer(finished, label, &self.redactor)
     }
 
     /// In short.

@@ -4,7 +4,6 @@
 //! within a bound, what is over it being read away. Never blocks a thread of the runtime,
 //! and never outlives its future: dropped, the keeper ends all that the program started.
 
-use super::command::Command;
 use crate::host::redact::Redactor;
 use crate::host::turns::Turn;
 use crate::keeper::NOT_STARTED;
@@ -28,6 +27,8 @@ const LOGGED_BYTES: usize = 8 * 1024;
 const LOGGED_LINES: usize = 50;
 /// Longest line of it that is logged, in bytes.
 const LINE_BYTES: usize = 1024;
+/// What is looked through where it is, in bytes.
+const INLINE_BYTES: usize = 32 * 1024;
 /// White space around an output that does not count, in bytes.
 const SLACK_BYTES: usize = 4 * 1024;
 /// How long the pipes may stay open when nothing is left that could write: then somebody
@@ -60,13 +61,11 @@ pub(super) struct Label<'a> {
 ///
 /// # Errors
 /// It was not started.
-pub(super) async fn run(orders: Zeroizing<Vec<u8>>, input: &[u8], output_bytes: u64, turn: Option<Turn>) -> io::Result<Finished> {
+pub(super) async fn run(orders: Zeroizing<Vec<u8>>, input: &[u8], output_bytes: u64, turn: Turn) -> io::Result<Finished> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC);
     let ((their_in, our_in), (our_out, their_out), (our_err, their_err)) = (pipe()?, pipe()?, pipe()?);
     let mut keeper = start_keeper(Stdio3 { stdin: their_in, stdout: their_out, stderr: their_err }).await?;
-    if let Some(turn) = turn {
-        keeper.hold(Box::new(turn));
-    }
+    keeper.hold(Box::new(turn));
     let most = usize::try_from(output_bytes).unwrap_or(usize::MAX).saturating_add(SLACK_BYTES);
     let (mut output, mut complaint) = (Bounded::new(most), Bounded::new(COMPLAINT_BYTES));
     let status = {
@@ -130,6 +129,11 @@ impl Finished {
         Self { status, output: output.to_vec(), overlong, complaint: (Vec::new(), false) }
     }
 
+    /// Whether looking through it takes long.
+    pub(super) fn is_long(&self) -> bool {
+        self.output.len() + self.complaint.0.len() > INLINE_BYTES
+    }
+
     /// Puts what the program complained into the log, without credentials and escaped.
     pub(super) fn log(&self, label: Label<'_>, redactor: &Redactor) {
         let (bytes, cut) = &self.complaint;
@@ -153,18 +157,6 @@ impl Finished {
         }
         if *cut || logged < text.len() {
             tracing::info!(function, evaluation, call, "the program of a function said more than is logged");
-        }
-    }
-}
-
-impl Command {
-    /// Whether the redactor had to take something out is told in the log: it is a fault of
-    /// the function.
-    pub(super) fn warn_of_credentials(&self, finished: &Finished, label: Label<'_>, redactor: &Redactor) {
-        let Ok(text) = std::str::from_utf8(&finished.output) else { return };
-        let Label { function, evaluation, call } = label;
-        if redactor.clean_json(text).is_some() {
-            tracing::warn!(function, evaluation, call, "the output of a function held a credential, which was taken out");
         }
     }
 }
