@@ -11,9 +11,11 @@ use crate::host::call::Judges;
 use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
+use crate::policy::counters::Counters;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
+use crate::reload::Source;
 use crate::vm::Vms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +39,8 @@ pub(crate) struct Service {
     pub(crate) config: Config,
     /// Who may do what.
     pub(crate) policy: PolicyStore,
+    /// What was used of budgets.
+    pub(crate) counters: Arc<Counters>,
     /// Ready workers.
     pub(crate) pool: Arc<Pool>,
     /// Who runs and who waits.
@@ -63,6 +67,8 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    /// Where the configuration comes from.
+    pub(crate) source: Source,
 }
 
 impl Service {
@@ -70,10 +76,11 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
             policy,
+            counters: Arc::default(),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),
@@ -88,6 +95,7 @@ impl Service {
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
+            source,
             config,
         }))
     }
