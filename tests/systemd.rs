@@ -64,7 +64,8 @@ fn what_a_drop_in_costs_is_bounded() {
 /// The directives of a section, each once.
 fn directives(text: &str) -> Vec<&str> {
     let service = text.split("[Service]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();
-    let mut names: Vec<&str> = service.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    let mut names: Vec<&str> =
+        service.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     names.dedup();
     names
 }

@@ -191,7 +191,7 @@ mount -t tmpfs tmpfs /run/systemd
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 exec $library/ld-linux-x86-64.so.2 --library-path $library:$library/systemd $tree/root/usr/bin/systemd-nspawn --quiet \
     --register=no --keep-unit -D $work/root --bind=$work/out:/brig/out --private-network --console=pipe \
-    --system-call-filter='@keyring landlock_create_ruleset landlock_add_rule landlock_restrict_self pidfd_getfd' --boot systemd.show_status=error
+    --system-call-filter='@keyring landlock_create_ruleset landlock_add_rule landlock_restrict_self' --boot systemd.show_status=error
 START
     (echo "$BASHPID" >"$group/cgroup.procs" && exec unshare -mCpf --kill-child --mount-proc --propagation private bash "$work/start") \
         </dev/null >"$work/console.log" 2>&1 &

@@ -46,7 +46,7 @@ as() { local user=$1; shift; setpriv --reuid="$user" --regid="$(id -g "$user")" 
 # evaluate USER PROGRAM…: the service's brigd, never a private one.
 evaluate() { local user=$1; shift; as "$user" brig --socket /run/brig/brig.sock eval "$@"; }
 dropin() { mkdir -p /etc/systemd/system/brigd.service.d; cat >"/etc/systemd/system/brigd.service.d/$1.conf"; systemctl daemon-reload; }
-fresh() { systemctl stop brigd.service; rm -rf /etc/systemd/system/brigd.service.d; systemctl daemon-reload; systemctl reset-failed; install_brig; }
+fresh() { install_brig; systemctl stop brigd.service; rm -rf /etc/systemd/system/brigd.service.d; systemctl daemon-reload; systemctl reset-failed; install_brig; }
 TOOLS
 for tries in $(seq 600); do
     case $(systemctl is-system-running) in initializing | starting) sleep 0.1 ;; *) break ;; esac

@@ -20,5 +20,6 @@ has "$said" not_permitted
 # The configuration as shipped is valid, and says nothing but comments.
 [ -z "$(grep -v '^ *\(#\|$\)' /etc/brig/brig.toml)" ] || fail "brig.toml sets something"
 # Every example in it is valid too.
+groupadd -f agents
 sed -n 's/^#\(\[.*\]\|[a-z_]* = .*\)$/\1/p' /etc/brig/brig.toml | grep -v '^cgroup = true' >/brig/examples.toml
 setpriv --reuid=brigd --regid=brigd --clear-groups brigd --config /brig/examples.toml --worker /usr/libexec/brig/brig-worker --check
