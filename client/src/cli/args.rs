@@ -7,6 +7,7 @@ use brig::RequestedLimits;
 use brig::protocol::limits::{LIMITS, LimitRow};
 use brig::protocol::names::Pattern;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Print the versions of this command and of brigd
     #[command(after_help = Exit::help())]
     Version(VersionArgs),
+    /// Check, watch and export the audit records of a brigd (its own tool: brigd audit)
+    #[command(disable_help_flag = true)]
+    Audit(ForwardArgs),
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
@@ -130,6 +134,14 @@ pub(crate) struct CheckArgs {
     /// Print what is wrong and nothing else
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of a tool that brigd has.
+#[derive(Args, Debug)]
+pub(crate) struct ForwardArgs {
+    /// What `brigd` gets after the name of the tool
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

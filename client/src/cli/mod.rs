@@ -8,6 +8,7 @@ mod check;
 mod command_handler;
 mod doctor;
 mod exit;
+mod forward;
 mod functions_file;
 mod inputs;
 mod read;
@@ -71,6 +72,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Version(version) => session::version(&cli.global, version).await,
+        Command::Audit(args) => Err(forward::forward("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
     };
     done.unwrap_or_else(|fault| {

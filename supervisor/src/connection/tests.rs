@@ -83,7 +83,7 @@ struct Client {
 }
 
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
-    Service::new(config, played(speak).await, Records::open(None).unwrap()).unwrap()
+    Service::new(config, played(speak).await, Records::Log).unwrap()
 }
 
 async fn client() -> Client {

@@ -5,7 +5,6 @@
 //! then validation, then a record, then the function. Never owns a connection: the
 //! client that offers a callback is behind [`callback::Callback`].
 
-pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod callback;
 pub(crate) mod permission;

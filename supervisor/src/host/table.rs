@@ -9,6 +9,7 @@
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
+use crate::audit::Disclosure;
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -48,6 +49,8 @@ pub(crate) struct Function {
     pub(crate) timeout: Duration,
     /// What it says it does.
     pub(crate) effect: Effect,
+    /// How much of its inputs and outputs is recorded.
+    pub(crate) audit: Disclosure,
 }
 
 /// All functions of one evaluation, and who may call them.
@@ -253,6 +256,7 @@ fn function(
         output: schema(declaration.output_schema),
         timeout: Duration::from_millis(asked.min(limits.function_timeout_ms)),
         effect: declaration.effect.unwrap_or_default(),
+        audit: Disclosure::Hash,
     })
 }
 

@@ -4,7 +4,7 @@
 //! each state can only be made from the one before, and only [`Recorded`] can be
 //! delivered. Never talks to a client.
 
-use crate::host::audit::{AuditSink, Event, Record};
+use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::permission::{self, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
@@ -14,7 +14,6 @@ use brig_protocol::json::{self, Counts};
 use brig_protocol::limits;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// What a worker says it wants. Nothing about it is believed.
@@ -38,7 +37,7 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
-    input_sha256: String,
+    input: Payload,
 }
 
 /// A valid call that is on record: it may run.
@@ -158,22 +157,22 @@ impl Permitted {
                 return Err(invalid_input(function, &schema.explain(&tree, false)));
             }
         }
-        let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
-        Ok(Valid { claimed, permit, input_sha256 })
+        let input = Payload::of(claimed.input.get(), function.audit, function.input.as_deref());
+        Ok(Valid { claimed, permit, input })
     }
 }
 
 impl Valid {
     /// Writes the record that must be there before the function runs.
-    pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
+    pub(super) async fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
         let function = self.claimed.function()?;
-        let event = Event::Permitted {
-            rule: self.permit.rule(),
-            input_sha256: &self.input_sha256,
-            input_bytes: u64::try_from(self.claimed.input_length()).unwrap_or(u64::MAX),
-            effect: function.effect,
+        let of = Call { evaluation, call, function: &function.full_name, uid };
+        let event = Event::CallPermitted { of, rule: self.permit.rule(), effect: function.effect, input: &self.input };
+        let settled = match sink.write(&event) {
+            Ok(written) => sink.settled(written).await,
+            Err(fault) => Err(fault),
         };
-        sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
+        settled.map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
@@ -228,10 +227,4 @@ fn not_an_object(text: &str) -> String {
         _ => "a number",
     };
     format!("must be one object, as in f({{name: value}}); {kind} was given")
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('?');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
