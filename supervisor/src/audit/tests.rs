@@ -355,7 +355,9 @@ fn how_long_a_record_takes() {
     let begun = std::time::Instant::now();
     let records = good(folder.path()).records;
     println!("{records} records verified in {:?}", begun.elapsed());
-    assert!(each < std::time::Duration::from_micros(100), "{each:?}");
+    // Unoptimised, hashing alone takes ten times as long.
+    let most = if cfg!(debug_assertions) { 2_000 } else { 50 };
+    assert!(each < std::time::Duration::from_micros(most), "{each:?}");
 }
 
 /// The files of a chain of a few segments, to be changed.
