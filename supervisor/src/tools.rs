@@ -4,6 +4,7 @@
 //! it would load. A tool starts no worker, opens no socket, and needs no running brigd.
 
 use crate::audit::tools::AuditTool;
+use crate::config::tool::ConfigTool;
 use std::process::ExitCode;
 
 /// One tool. Each has its arguments and its work in a module of its own.
@@ -12,6 +13,9 @@ pub(crate) enum Tool {
     /// Check, watch and export audit records.
     #[command(subcommand)]
     Audit(AuditTool),
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigTool),
 }
 
 impl Tool {
@@ -19,6 +23,7 @@ impl Tool {
     pub(crate) fn run(&self) -> ExitCode {
         match self {
             Self::Audit(tool) => tool.run(),
+            Self::Config(tool) => tool.run(),
         }
     }
 }

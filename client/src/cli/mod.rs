@@ -11,6 +11,7 @@ mod exit;
 mod forward;
 mod functions_file;
 mod inputs;
+mod mcp;
 mod read;
 mod render;
 mod repl;
@@ -71,6 +72,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Run(program) => run::run(&cli.global, program).await,
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
         Command::Check(check) => check::check(&cli.global, check).await,
+        Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Audit(args) => Err(forward::forward("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,

@@ -85,7 +85,7 @@ pub(crate) enum Event<'a> {
         level: &'a str,
         /// By which layers.
         layers: &'a [String],
-        /// Of the policy; `embedded` without one.
+        /// Version of the policy.
         policy: &'a str,
     },
     /// brigd stops.
@@ -100,6 +100,8 @@ pub(crate) enum Event<'a> {
         /// For whom.
         #[serde(flatten)]
         who: Who<'a>,
+        /// Version of the policy that holds for it.
+        policy: &'a str,
         /// The program's text.
         source: &'a Payload,
         /// The program's inputs.
@@ -350,13 +352,11 @@ pub(crate) const fn approval_expired<'a>(of: Call<'a>, approval: &'a str) -> Eve
 }
 
 /// Another policy holds.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the reload of the policy"))]
 pub(crate) const fn policy_reloaded<'a>(old: &'a str, new: &'a str, by: By<'a>) -> Event<'a> {
     Event::PolicyReloaded { old, new, by }
 }
 
 /// A new policy is not valid.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the reload of the policy"))]
 pub(crate) fn policy_refused<'a>(holds: &'a str, why: &'a str, by: By<'a>) -> Event<'a> {
     Event::PolicyRefused { holds, why: cut(why), by }
 }

@@ -10,7 +10,7 @@ use super::event::{Event, StopReason, stopped};
 use super::keep;
 use super::recover::{self, OpenFault};
 use super::{AuditFault, AuditSink, Written};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 const LAST_SYNC: Duration = Duration::from_secs(5);
 
 /// When records are on disk: `audit.sync`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
     /// Before the call runs that they stand before. Each call then waits for the disk,

@@ -79,7 +79,12 @@ impl Program<'_> {
         let shown = |text: &str| Payload::of(text, Disclosure::Hash, None);
         parties.service.audit.note(&Event::EvaluationStarted {
             evaluation,
-            who: Who { uid: parties.peer.uid, gid: parties.peer.gid, principal: None },
+            who: Who {
+                uid: parties.peer.uid,
+                gid: parties.peer.gid,
+                principal: Some(&*parties.grant.section).filter(|name| !name.is_empty()),
+            },
+            policy: &parties.grant.version,
             source: &shown(&self.source),
             inputs: self.inputs.map(|inputs| shown(inputs.get())).as_ref(),
             vm: self.vm.as_deref(),
