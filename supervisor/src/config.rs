@@ -7,6 +7,7 @@
 pub(crate) mod layers;
 pub(crate) mod tool;
 
+use crate::audit::{Durability, Rules};
 use crate::policy::document::PrincipalTable;
 use crate::policy::selector::{Accounts, SystemAccounts};
 use brig_protocol::limits::{self, Limits};
@@ -38,7 +39,7 @@ pub(crate) struct Config {
     pub(crate) vms: Vms,
     /// Threads.
     pub(crate) runtime: Runtime,
-    /// Records of host calls.
+    /// Records of what happens.
     pub(crate) audit: Audit,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
@@ -64,12 +65,37 @@ impl Functions {
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
-    /// File that records are appended to, one JSON text a line; without it they go to
-    /// the log.
-    pub(crate) file: Option<PathBuf>,
+    /// Folder of the records; without it they go to the log.
+    pub(crate) dir: Option<PathBuf>,
+    /// A segment is sealed, and another begun, once it has so many bytes.
+    segment_bytes: u64,
+    /// Or is so old, in seconds.
+    segment_seconds: u64,
+    /// Sealed segments are removed, oldest first, while there are more bytes; 0: never.
+    keep_bytes: u64,
+    /// Or when they are so many days old; 0: never.
+    keep_days: u64,
+    /// When records are on disk.
+    sync: Durability,
+    /// Whether each record goes to the log too.
+    log: bool,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            segment_bytes: 64 * 1024 * 1024,
+            segment_seconds: 86_400,
+            keep_bytes: 0,
+            keep_days: 0,
+            sync: Durability::Second,
+            log: true,
+        }
+    }
 }
 
 /// `[server]`
@@ -351,6 +377,13 @@ impl Config {
         if self.runtime.threads > THREADS_MOST {
             return Err(fault("runtime.threads", self.runtime.threads, &format!("it must be at most {THREADS_MOST}")));
         }
+        for (setting, value, least) in
+            [("audit.segment_bytes", self.audit.segment_bytes, 4096), ("audit.segment_seconds", self.audit.segment_seconds, 1)]
+        {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
+        }
         if self.workers.generation_seconds == 0 {
             return Err(fault("workers.generation_seconds", 0, "it must be at least 1"));
         }
@@ -379,6 +412,12 @@ impl Config {
             "0660" | "660" => Ok(0o660),
             other => Err(fault("server.socket_mode", other, "it must be \"0600\" or \"0660\"")),
         }
+    }
+
+    /// How records are kept; nothing when they go to the log only.
+    pub(crate) fn audit_rules(&self) -> Option<Rules> {
+        let Audit { dir, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log } = self.audit.clone();
+        Some(Rules { dir: dir?, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log })
     }
 
     /// How long running evaluations may go on after a stop was asked for.
@@ -464,6 +503,8 @@ mod tests {
             ("[runtime]\nthreads = 1000000\n", "runtime.threads"),
             ("[workers]\ngeneration_seconds = 0\n", "workers.generation_seconds"),
             ("[server]\nlog = \"brigd=nonsense\"\n", "server.log"),
+            ("[audit]\nsegment_bytes = 1\n", "audit.segment_bytes"),
+            ("[audit]\nsegment_seconds = 0\n", "audit.segment_seconds"),
         ] {
             assert!(parsed(text).unwrap_err().to_string().contains(setting), "{text}");
         }

@@ -4,6 +4,7 @@
 //! configuration with any fault changes nothing. Evaluations that run keep the policy
 //! they began with, but for what is denied from now on.
 
+use crate::audit::event::{By, policy_refused, policy_reloaded};
 use crate::config::{Config, ConfigFault};
 use crate::host::configured::{self, Catalogue};
 use crate::host::redact;
@@ -51,12 +52,22 @@ impl Service {
     ///
     /// # Errors
     /// [`ConfigFault`] with the place; then nothing has changed.
-    pub(crate) fn reload(&self) -> Result<Reloaded, ConfigFault> {
+    pub(crate) fn reload(&self, by: By<'_>) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let config = self.source.read()?;
-        let policy = Policy::compile(&config)?;
+        let old = Arc::clone(self.policy.current().version());
+        let read = self.source.read().and_then(|config| Ok((Policy::compile(&config)?, config)));
+        let (policy, config) = match read {
+            Ok(read) => read,
+            Err(fault) => {
+                self.audit.note(&policy_refused(&old, &fault.to_string(), by));
+                return Err(fault);
+            }
+        };
         let after_restart = changed(&self.config, &config);
         let catalogue = functions(&config, self.source.arguments.config.as_deref());
+        let new = Arc::clone(policy.version());
+        // On record first: no call is decided by a policy that no record names.
+        self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
         self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
