@@ -39,7 +39,7 @@ pub(crate) struct Service {
     /// What the operator set.
     pub(crate) config: Config,
     /// Who may do what.
-    pub(crate) policy: PolicyStore,
+    pub(crate) policy: Arc<PolicyStore>,
     /// What was used of budgets.
     pub(crate) counters: Arc<Counters>,
     /// Ready workers.
@@ -86,7 +86,7 @@ impl Service {
         source: Source,
         catalogue: Catalogue,
     ) -> Result<Arc<Self>, ConfigFault> {
-        let policy = PolicyStore::new(Policy::compile(&config)?);
+        let policy = Arc::new(PolicyStore::new(Policy::compile(&config)?));
         Ok(Arc::new(Self {
             policy,
             counters: Arc::default(),

@@ -16,6 +16,7 @@ pub(crate) mod document;
 pub(crate) mod explain;
 mod facts;
 mod lint;
+mod live;
 pub(crate) mod peer;
 pub(crate) mod selector;
 mod show;
@@ -27,6 +28,7 @@ mod reference_tests;
 mod tests;
 
 pub(crate) use facts::Facts;
+pub(crate) use live::Live;
 
 use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
