@@ -225,6 +225,31 @@ fn the_ten_policies_of_the_guide_decide_as_it_says() {
 }
 
 #[test]
+fn what_the_guide_shows_loads_and_runs() {
+    let text = std::fs::read_to_string(guide().join("../policy.md")).expect("the guide");
+    let blocks = |language: &str| -> Vec<String> {
+        let fence = format!("```{language}\n");
+        text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("brig.toml");
+    assert!(!blocks("toml").is_empty() && !blocks("sh").is_empty());
+    for block in blocks("toml") {
+        std::fs::write(&file, block).expect("the policy");
+        let (code, said) = tool(&["check", &file.display().to_string()]);
+        assert!(code == Some(0) && !said.contains("warning:"), "{said}");
+    }
+    let bin = binary("brigd").parent().expect("a folder").display().to_string();
+    for block in blocks("sh") {
+        let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+        let mut shell = Command::new("bash");
+        let output =
+            shell.args(["-euo", "pipefail", "-c", &block]).env("PATH", path).current_dir(guide().join("../..")).output().expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn a_case_that_is_not_as_expected_ends_with_1_and_the_difference() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::copy(guide().join("02-refunds.toml"), folder.path().join("02-refunds.toml")).expect("the policy");
