@@ -29,7 +29,7 @@ fn value_of(client: &mut Client, params: &Value, handlers: &mut Handlers) -> Val
 }
 
 fn handlers() -> Handlers {
-    Handlers::none().on("store.refund", json!({"return": {"done": true}}))
+    Handlers::none().on("store.refund", json!({"kind": "static", "result": {"done": true}}))
 }
 
 #[test]

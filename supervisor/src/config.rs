@@ -42,6 +42,25 @@ pub(crate) struct Config {
     pub(crate) audit: Audit,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
+    /// Functions of the operator.
+    pub(crate) functions: Functions,
+}
+
+/// `[functions]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Functions {
+    /// Folder with a file for each collection; without it `functions.d` beside the
+    /// configuration file.
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl Functions {
+    /// The folder, if there is one: without a configuration file nothing is configured.
+    pub(crate) fn folder(&self, config: Option<&Path>) -> Option<PathBuf> {
+        let beside = |config: &Path| std::path::absolute(config).ok()?.parent().map(|folder| folder.join("functions.d"));
+        self.dir.clone().or_else(|| config.and_then(beside))
+    }
 }
 
 /// `[audit]`

@@ -5,9 +5,13 @@
 //! they began with, but for what is denied from now on.
 
 use crate::config::{Config, ConfigFault};
+use crate::host::configured::{self, Catalogue};
+use crate::host::redact;
 use crate::policy::Policy;
+use crate::policy::selector::SystemAccounts;
 use crate::service::Service;
 use crate::settings::Arguments;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a reload takes over; everything else is told as needing a restart.
@@ -51,10 +55,38 @@ impl Service {
     pub(crate) fn reload(&self) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let config = self.source.read()?;
-        let policy = Policy::compile(&config)?;
+        let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
         let after_restart = changed(&self.config, &config);
+        take_over(&catalogue);
         self.policy.replace(policy);
+        self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
+    }
+}
+
+/// What the operator has configured. A file that can not be used is told, and nothing else
+/// is wrong with it. Loaded when the nursery is there: it was started before any credential
+/// was read.
+pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let catalogue = read_functions(config, file);
+    take_over(&catalogue);
+    catalogue
+}
+
+fn read_functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
+    configured::load(&folder, &configured::Source::of_process())
+}
+
+/// Says what there is, and hides its credentials from now on.
+fn take_over(catalogue: &Catalogue) {
+    redact::install(catalogue.redactor().clone());
+    for disabled in catalogue.disabled() {
+        tracing::error!("a file of configured functions is not used: {disabled}");
+    }
+    if catalogue.count() > 0 {
+        tracing::info!(functions = catalogue.count(), "functions are configured");
     }
 }
 

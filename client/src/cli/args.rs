@@ -190,6 +190,9 @@ pub(crate) struct VersionArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
+    /// Also run programs that try to get out, and say what held; takes a minute
+    #[arg(long)]
+    pub(crate) attack: bool,
     /// Print one line of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,6 +5,7 @@
 
 pub(crate) mod evaluate;
 pub(crate) mod explain;
+pub(crate) mod functions;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
@@ -26,6 +27,8 @@ pub(crate) enum Method {
     Check,
     /// Needs a worker: `vm.create`.
     VmCreate,
+    /// Runs a host call: `functions.call`.
+    FunctionsCall,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Needs no worker, but may take time: `policy.explain`.
@@ -49,8 +52,6 @@ pub(crate) enum AtOnce {
     FunctionsDescribe,
     /// `functions.types`
     FunctionsTypes,
-    /// `functions.call`
-    FunctionsCall,
     /// `evaluations.get`
     EvaluationsGet,
     /// `evaluations.wait`
@@ -69,7 +70,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_LIST, Method::AtOnce(AtOnce::FunctionsList)),
     (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
-    (method::FUNCTIONS_CALL, Method::AtOnce(AtOnce::FunctionsCall)),
+    (method::FUNCTIONS_CALL, Method::FunctionsCall),
     (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
     (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
     (method::POLICY_EXPLAIN, Method::Explain),

@@ -117,6 +117,7 @@ impl Requests {
                     Ok(Method::Explain) => self.explain(id, params),
                     Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
                     Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
+                    Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
                     Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
                 }
             }
@@ -162,7 +163,7 @@ impl Requests {
         Err(data)
     }
 
-    /// Starts what needs a worker.
+    /// Starts what takes its time.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
         let request = self.grant().and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
         let (grant, request) = match request {
@@ -241,6 +242,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
     match request.asked() {
         Asked::Check => return answer_check(id, request, parties).await,
         Asked::VmCreate => return answer_create(id, request, parties).await,
+        Asked::FunctionsCall => return answer_call(id, request, parties).await,
         Asked::Evaluate => {}
     }
     let outcome = match request.idempotency_key(&parties.grant.ceilings) {
@@ -284,6 +286,18 @@ async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
     };
     let line = match made {
         Ok(made) => rpc::result(id, &made),
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            rpc::error(Some(id), &data)
+        }
+    };
+    parties.outbox.send_when_room(|| line).await;
+}
+
+/// Runs one host call.
+async fn answer_call(id: &Id, request: Request, parties: Parties<'_>) {
+    let line = match api::functions::call(request, &parties).await {
+        Ok(result) => rpc::result(id, &result),
         Err(data) => {
             parties.service.metrics.refused.count();
             rpc::error(Some(id), &data)

@@ -52,7 +52,6 @@ pub(crate) trait CounterStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreFault`]: then no budget could be trusted.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked by the store of the journal"))]
     fn load_all(&self, now_ms: u64) -> Result<Vec<SavedCount>, StoreFault>;
 
     /// Keeps these, by uid, key and `from_ms`, all in one transaction that is durable

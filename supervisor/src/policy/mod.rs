@@ -185,7 +185,7 @@ impl Policy {
                 ceilings: self.ceilings,
                 quotas: Quotas::default(),
                 callbacks: ScopeSet::unconfigured(facts.uid, facts.uid),
-                functions: ScopeSet::default(),
+                functions: ScopeSet::unconfigured(facts.uid, self.own_uid),
                 version,
             });
         };
