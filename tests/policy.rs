@@ -66,11 +66,8 @@ fn a_budget_holds_over_evaluations_connections_and_calls_at_once() {
 fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     let rules = "rules = [\n\
         { mode = \"allow\", patterns = [\"store.*\"], budget = { sum = \"/amount\", max = 0.3, per = \"hour\" } },\n\
-        { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"] }, why = \"w\" },\n]\n";
-    let Ok(brigd) = BrigdOptions::default().config(&own(rules)).try_start() else {
-        // Where asking needs a place for its records, a policy that asks says so at the start.
-        return;
-    };
+        { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { type = \"number\", minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"], wait_seconds = 1 }, why = \"w\" },\n]\n";
+    let brigd = BrigdOptions::default().config(&own(rules)).start();
     let mut client = brigd.connect();
     let mut handlers = handlers();
     for amount in [json!(0.1), json!(0.2)] {
@@ -79,6 +76,9 @@ fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     for (amount, code) in [(json!(0.000_001), "budget_exhausted"), (json!("1"), "invalid_input"), (json!(-1), "invalid_input")] {
         assert_eq!(value_of(&mut client, &refund(&amount), &mut handlers).get("code"), Some(&json!(code)), "{amount}");
     }
+    // Nobody agrees: whether somebody could be asked or not, it does not run.
+    let unasked = value_of(&mut client, &refund(&json!(100)), &mut handlers);
+    assert!(["permission_denied", "approval_expired"].iter().any(|code| unasked.get("code") == Some(&json!(code))), "{unasked}");
     assert_eq!(handlers.calls("store.refund"), 2);
 }
 
