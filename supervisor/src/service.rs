@@ -13,6 +13,7 @@ use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
 use crate::policy::counters::Counters;
+use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
@@ -86,7 +87,8 @@ impl Service {
         source: Source,
         catalogue: Catalogue,
     ) -> Result<Arc<Self>, ConfigFault> {
-        let policy = Arc::new(PolicyStore::new(Policy::compile(&config)?));
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        let policy = Arc::new(PolicyStore::new(policy));
         Ok(Arc::new(Self {
             policy,
             counters: Arc::default(),

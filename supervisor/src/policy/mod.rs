@@ -10,6 +10,7 @@
 
 pub(crate) mod amount;
 mod cases;
+pub(crate) mod clock;
 mod compile;
 pub(crate) mod counters;
 pub(crate) mod document;
