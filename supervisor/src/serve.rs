@@ -11,7 +11,7 @@ use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use crate::watchdog;
@@ -51,11 +51,13 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
+    let catalogue = reload::functions(&config, arguments.config.as_deref());
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
         println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
-        return Ok(());
+        println!("brigd: {} functions are configured", catalogue.count());
+        return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
     // A start that fails must not leave a record that it began.
     let records = Records::open(&config)?;
@@ -67,7 +69,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
         drop(admin);
     }
-    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)))?;
+    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), catalogue)?;
     service.audit.note(&Event::Started {
         version: env!("CARGO_PKG_VERSION"),
         level: &sandbox.level,

@@ -5,6 +5,7 @@
 
 use crate::audit::tools::AuditTool;
 use crate::config::tool::ConfigTool;
+use crate::policy::tool::PolicyTool;
 use std::process::ExitCode;
 
 /// One tool. Each has its arguments and its work in a module of its own.
@@ -16,6 +17,9 @@ pub(crate) enum Tool {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigTool),
+    /// Say what a policy means, and test it before it is loaded.
+    #[command(subcommand)]
+    Policy(PolicyTool),
 }
 
 impl Tool {
@@ -24,6 +28,7 @@ impl Tool {
         match self {
             Self::Audit(tool) => tool.run(),
             Self::Config(tool) => tool.run(),
+            Self::Policy(tool) => tool.run(),
         }
     }
 }

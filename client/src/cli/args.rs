@@ -63,6 +63,17 @@ pub(crate) enum Command {
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+    /// Say what a policy means, test it, explain a decision (brigd policy)
+    #[command(disable_help_flag = true)]
+    Policy(ForwardArgs),
+}
+
+/// What goes to brigd as it is.
+#[derive(Args, Debug)]
+pub(crate) struct ForwardArgs {
+    /// Arguments of the command of brigd; `--help` shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
 impl Command {
@@ -139,14 +150,6 @@ pub(crate) struct CheckArgs {
     pub(crate) quiet: bool,
 }
 
-/// Arguments of a tool that brigd has.
-#[derive(Args, Debug)]
-pub(crate) struct ForwardArgs {
-    /// What `brigd` gets after the name of the tool
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-    pub(crate) arguments: Vec<OsString>,
-}
-
 /// What a model can run and how it is reached.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
@@ -191,6 +194,9 @@ pub(crate) struct VersionArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
+    /// Also run programs that try to get out, and say what held; takes a minute
+    #[arg(long)]
+    pub(crate) attack: bool,
     /// Print one line of JSON
     #[arg(long)]
     pub(crate) json: bool,

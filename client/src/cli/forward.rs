@@ -1,7 +1,6 @@
-//! Tools that brigd has: `brig audit …` runs `brigd audit …`.
+//! Commands that are brigd's own: only its code knows what it would load.
 //!
-//! Owns handing over. Only brigd's own code knows what it would read and load, so this
-//! becomes brigd, with its exit codes, and never interprets what it says.
+//! Owns finding the brigd that there is, and becoming it. Never reads a policy.
 
 use super::Fault;
 use brig::find_binary;
@@ -9,12 +8,12 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Becomes the brigd that is found; returns only if there is none.
-pub(crate) fn forward(tool: &str, arguments: &[OsString]) -> Fault {
+/// Becomes `brigd WORD …`; comes back only when that can not be.
+pub(crate) fn to_brigd(word: &str, arguments: &[OsString]) -> Fault {
     let brigd = match find_binary("brigd", "BRIGD") {
         Ok(brigd) => brigd,
-        Err(why) => return Fault::usage(why),
+        Err(why) => return Fault::usage(format!("brig {word} is a command of brigd, and there is no brigd: {why}")),
     };
-    let fault = Command::new(&brigd).arg(tool).args(arguments).exec();
-    Fault::usage(format!("{} can not be started: {fault}", brigd.display()))
+    let fault = Command::new(&brigd).arg(word).args(arguments).exec();
+    Fault::usage(format!("{} can not be run: {fault}", brigd.display()))
 }

@@ -74,8 +74,9 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
-        Command::Audit(args) => Err(forward::forward("audit", &args.arguments)),
+        Command::Audit(args) => Err(forward::to_brigd("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+        Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };
     done.unwrap_or_else(|fault| {
         match &fault.error {

@@ -8,6 +8,7 @@ use super::record::Hash;
 use crate::host::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Longest payload that is recorded with its content, in bytes: a longer one is its hash.
 const CONTENT_BYTES: usize = 64 * 1024;
@@ -32,7 +33,7 @@ pub(crate) struct Payload {
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<Hash>,
     bytes: u64,
-    /// The exact text, which has the hash.
+    /// What may be shown of it; the exact text when that has the hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Box<str>>,
     /// The content without its secrets.
@@ -55,6 +56,12 @@ impl Payload {
                 Self { redacted: schema.and_then(|schema| schema.redacted(&tree()?)), ..hashed }
             }
         }
+    }
+
+    /// The same, with what may be shown of it: as text, so that it can not end a line.
+    pub(crate) fn showing(mut self, shown: Option<&RawValue>) -> Self {
+        self.text = shown.map(RawValue::get).filter(|text| text.len() <= CONTENT_BYTES).map(Into::into);
+        self
     }
 
     /// Its length, in bytes.

@@ -8,7 +8,9 @@
 
 pub(crate) mod call;
 pub(crate) mod callback;
+pub(crate) mod configured;
 pub(crate) mod permission;
+pub(crate) mod redact;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;

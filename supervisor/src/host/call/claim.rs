@@ -4,7 +4,8 @@
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
-use crate::audit::{AuditSink, Call, Event, Payload};
+use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
+use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, Input, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
@@ -23,6 +24,7 @@ pub(crate) struct Claimed {
     table: Arc<FunctionTable>,
     function: u32,
     input: Box<RawValue>,
+    facts: CallFacts,
 }
 
 /// A claim that policy allows.
@@ -38,7 +40,9 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
+    /// For the record.
     input: Payload,
+    prepared: Option<Prepared>,
 }
 
 /// A valid call that has what it takes of its budgets. Dropped before it begins, it
@@ -54,12 +58,14 @@ pub(super) struct Charged {
 pub(super) struct Recorded {
     claimed: Claimed,
     taken: Taken,
+    prepared: Option<Prepared>,
 }
 
 /// A call that is given to whoever runs it. Its effect can not be undone.
 #[derive(Debug)]
 pub(super) struct Begun {
     claimed: Claimed,
+    prepared: Option<Prepared>,
 }
 
 /// Why a call does not run.
@@ -82,8 +88,8 @@ impl Refused {
 }
 
 impl Claimed {
-    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>) -> Self {
-        Self { table, function, input }
+    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
+        Self { table, function, input, facts }
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -101,14 +107,15 @@ impl Claimed {
     /// judging then says.
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
-        let schemas = self.function().ok()?.input.iter().chain(self.table.scopes().conditions());
+        let function = self.function().ok()?;
+        let schemas = function.input.iter().chain(self.table.scopes(function).conditions());
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.table.scopes().conditions());
+        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.table.scopes(function).conditions()));
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
     }
 
@@ -120,7 +127,7 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.table.scopes();
+        let scopes = self.table.scopes(function);
         let mut tree = None;
         if scopes.looks_at_input() {
             let counts = self.within_bounds(function)?;
@@ -166,6 +173,7 @@ impl Permitted {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
+        let (mut prepared, mut shown) = (None, None);
         if let Some(schema) = &function.input {
             schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             let tree = match tree {
@@ -175,9 +183,14 @@ impl Permitted {
             if !schema.is_valid(&tree) {
                 return Err(invalid_input(function, &schema.explain(&tree, false)));
             }
+            if let Some(configured) = function.configured() {
+                let made = configured.prepared(&tree, &claimed.facts);
+                prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
+                shown = configured.recorded_input(&claimed.input, &tree);
+            }
         }
-        let input = Payload::of(claimed.input.get(), function.audit, function.input.as_deref());
-        Ok(Valid { claimed, permit, input })
+        let input = Payload::of(claimed.input.get(), Disclosure::Hash, None).showing(shown.as_deref());
+        Ok(Valid { claimed, permit, input, prepared })
     }
 }
 
@@ -224,7 +237,7 @@ impl Charged {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed, taken })
+        Ok(Recorded { claimed: valid.claimed, taken, prepared: valid.prepared })
     }
 }
 
@@ -232,7 +245,7 @@ impl Recorded {
     /// The function is about to be called: what was taken of budgets stays taken.
     pub(super) fn begun(self) -> Begun {
         self.taken.spent();
-        Begun { claimed: self.claimed }
+        Begun { claimed: self.claimed, prepared: self.prepared }
     }
 }
 
@@ -240,6 +253,11 @@ impl Begun {
     /// The input as the guest's own text.
     pub(super) fn input(&self) -> &RawValue {
         &self.claimed.input
+    }
+
+    /// What a configured function runs for it; taken once.
+    pub(super) const fn prepared(&mut self) -> Option<Prepared> {
+        self.prepared.take()
     }
 }
 
