@@ -42,6 +42,7 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
+    /// For the record.
     input: Payload,
     prepared: Option<Prepared>,
 }
