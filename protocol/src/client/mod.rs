@@ -22,8 +22,9 @@ pub use functions::{
 };
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};
 pub use session::{
-    CallFailure, ClientInfo, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote, PROTOCOL_VERSION, Principal,
-    ServerInfo, StartedNote, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult, WarningNote,
+    ApprovalNote, CallFailure, ClientInfo, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote,
+    PROTOCOL_VERSION, Principal, ServerInfo, StartedNote, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult,
+    WarningNote,
 };
 
 /// Names of the methods and notifications of the client protocol.
@@ -62,6 +63,8 @@ pub mod method {
     pub const HOST_CANCEL: &str = "host.cancel";
     /// Supervisor tells: the id of an evaluation that asked to be announced.
     pub const EVALUATION_STARTED: &str = "evaluation.started";
+    /// Supervisor tells: a call waits for a person.
+    pub const EVALUATION_APPROVAL: &str = "evaluation.approval";
     /// Supervisor tells: console output.
     pub const EVALUATION_OUTPUT: &str = "evaluation.output";
     /// Supervisor tells: something that the caller would otherwise lose.

@@ -219,3 +219,20 @@ pub struct WarningNote {
     /// What it is about.
     pub warning: Warning,
 }
+
+/// Params of `evaluation.approval`: a call waits for a person, and with it, unless
+/// something else runs, the evaluation's wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalNote {
+    /// Of which evaluation.
+    pub evaluation: String,
+    /// Number of the call within it.
+    pub call: u64,
+    /// `collection.function`.
+    pub function: String,
+    /// The id by which an approver finds it, `ap_…`.
+    pub approval: String,
+    /// How long it is awaited, in milliseconds.
+    pub expires_in_ms: u64,
+}

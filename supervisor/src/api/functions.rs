@@ -9,8 +9,8 @@ use crate::evaluation::{self, Parties, Request};
 use crate::host::call::{Asked, CallOutcome, HostCalls};
 use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::host::configured::Configured;
-use crate::host::table::FunctionTable;
-use crate::listener::Peer;
+use crate::host::table::{FunctionTable, Granted};
+use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{
     FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, FunctionsListParams,
@@ -35,11 +35,10 @@ const AFTERWARDS: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// `invalid_params`.
-pub(crate) fn list(service: &Service, peer: Peer, text: &str) -> Result<FunctionsListResult, ErrorData> {
+pub(crate) fn list(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsListResult, ErrorData> {
     let params: FunctionsListParams = params::parse(text)?;
-    let granted = service.granted(peer);
     let wanted = |function: &&Arc<Configured>| params.collection.as_ref().is_none_or(|collection| function.collection == *collection);
-    let functions = service.catalogue.visible(&granted.configured).filter(wanted).map(|function| function.listed()).collect();
+    let functions = service.catalogue.visible(&grant.functions).filter(wanted).map(|function| function.listed()).collect();
     Ok(FunctionsListResult { functions })
 }
 
@@ -47,19 +46,17 @@ pub(crate) fn list(service: &Service, peer: Peer, text: &str) -> Result<Function
 ///
 /// # Errors
 /// `invalid_params`, the same for what is not there and what may not be seen.
-pub(crate) fn describe(service: &Service, peer: Peer, text: &str) -> Result<FunctionsDescribeResult, ErrorData> {
+pub(crate) fn describe(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsDescribeResult, ErrorData> {
     let params: FunctionsDescribeParams = params::parse(text)?;
-    let granted = service.granted(peer);
-    let found = service.catalogue.find(&granted.configured, &params.function, Operation::List);
-    found.map(|function| function.described()).ok_or_else(|| no_such_function(service, peer, &params.function))
+    let found = service.catalogue.find(&grant.functions, &params.function, Operation::List);
+    found.map(|function| function.described()).ok_or_else(|| no_such_function(service, grant, &params.function))
 }
 
-fn no_such_function(service: &Service, peer: Peer, name: &str) -> ErrorData {
+fn no_such_function(service: &Service, grant: &Grant, name: &str) -> ErrorData {
     let shown = escaped(name, 200);
     let mut data =
         ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {shown:?}; nothing ran"));
-    let granted = service.granted(peer);
-    let known: Vec<&str> = service.catalogue.visible(&granted.configured).map(|function| function.full_name.as_str()).collect();
+    let known: Vec<&str> = service.catalogue.visible(&grant.functions).map(|function| function.full_name.as_str()).collect();
     data.hint = Some(match params::nearest(name, &known) {
         Some(near) => format!("did you mean {near:?}?"),
         None => "functions.list tells what there is; declare functions of your own in params.hostFunctions of evaluate".to_owned(),
@@ -97,15 +94,14 @@ pub(crate) async fn call(request: Request, parties: &Parties<'_>) -> Result<Arc<
 
 async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Result<Arc<RawValue>, ErrorData> {
     let service = parties.service;
-    let granted = service.granted(parties.peer);
-    let found = service.catalogue.find(&granted.configured, &params.function, Operation::Invoke);
-    let function = Arc::clone(found.ok_or_else(|| no_such_function(service, parties.peer, &params.function))?);
+    let found = service.catalogue.find(&parties.grant.functions, &params.function, Operation::Invoke);
+    let function = Arc::clone(found.ok_or_else(|| no_such_function(service, parties.grant, &params.function))?);
     let timeout = timeout(params.timeout_ms)?;
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|fault| internal(&fault.to_string()))?;
     let input = params.input.map_or(nothing, ToOwned::to_owned);
     json::count(input.get().as_bytes(), Bounds::PAYLOAD).map_err(|fault| invalid(format!("params.input is {fault}")))?;
     let _ticket = parties.ticket().await?;
-    let table = FunctionTable::one(&function, granted, &service.ceilings, timeout);
+    let table = FunctionTable::one(&function, Granted::of(parties.grant), &parties.grant.ceilings, timeout);
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
     let calls = HostCalls {
@@ -115,6 +111,7 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
         client: Arc::new(NoClient),
         audit: Arc::clone(&service.audit),
         judges: Arc::clone(&service.judges),
+        counts: service.counters.for_evaluation(),
         until: Instant::now() + longest + AFTERWARDS,
         cancelled: cancelled.clone(),
     };

@@ -3,8 +3,9 @@
 //! Owns `initialize`, and which methods this build does not offer: they answer so, and
 //! never guess.
 
-use super::{AtOnce, functions, params, vm};
+use super::{AtOnce, functions, params, types, vm};
 use crate::listener::Peer;
+use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmListResult};
 use brig_protocol::codes::RequestCode;
@@ -21,11 +22,17 @@ struct NoParams {}
 ///
 /// # Errors
 /// What is wrong with the request, or that it is not offered.
-pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtOnce, text: &str) -> Result<Vec<u8>, ErrorData> {
+pub(crate) fn answer_at_once(
+    service: &Service,
+    (peer, grant): (Peer, &Grant),
+    id: &Id,
+    method: AtOnce,
+    text: &str,
+) -> Result<Vec<u8>, ErrorData> {
     match method {
-        AtOnce::Initialize => initialize(service, peer, text).map(|result| rpc::result(id, &result)),
-        AtOnce::FunctionsList => functions::list(service, peer, text).map(|result| rpc::result(id, &result)),
-        AtOnce::FunctionsDescribe => functions::describe(service, peer, text).map(|result| rpc::result(id, &result)),
+        AtOnce::Initialize => initialize(service, (peer, grant), text).map(|result| rpc::result(id, &result)),
+        AtOnce::FunctionsList => functions::list(service, grant, text).map(|result| rpc::result(id, &result)),
+        AtOnce::FunctionsDescribe => functions::describe(service, grant, text).map(|result| rpc::result(id, &result)),
         AtOnce::VmList => {
             params::parse::<NoParams>(text)?;
             Ok(rpc::result(id, &VmListResult { vms: service.vms.list(peer.uid) }))
@@ -34,7 +41,7 @@ pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtO
             vm::dispose(service, peer, text)?;
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
+        AtOnce::FunctionsTypes => types::answer(text).map(|result| rpc::result(id, &result)),
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
         }
@@ -46,7 +53,7 @@ fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
     Err(ErrorData::new(RequestCode::Unsupported, sentence))
 }
 
-fn initialize(service: &Service, peer: Peer, text: &str) -> Result<InitializeResult, ErrorData> {
+fn initialize(service: &Service, (peer, grant): (Peer, &Grant), text: &str) -> Result<InitializeResult, ErrorData> {
     let asked: InitializeParams = params::parse(text)?;
     if let Some(version) = asked.protocol_version.as_deref().filter(|version| *version != PROTOCOL_VERSION) {
         let version = escaped(version, 50);
@@ -60,7 +67,7 @@ fn initialize(service: &Service, peer: Peer, text: &str) -> Result<InitializeRes
     Ok(InitializeResult {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         server: ServerInfo { name: "brigd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        limits: service.ceilings,
+        limits: grant.ceilings,
         sandbox: (*service.pool.sandbox()).clone(),
         principal: Principal { uid: peer.uid, gid: peer.gid },
     })

@@ -6,12 +6,13 @@
 use super::holding::Holding;
 use super::program::{Program, Request};
 use super::stop::{Stop, StopCause};
-use crate::admission::Ticket;
+use crate::admission::{Part, Ticket};
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::host::configured::{Configured, UnknownCollection};
 use crate::host::table::Granted;
 use crate::listener::Peer;
+use crate::policy::Grant;
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -33,6 +34,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
+    /// What the operator's policy says about it.
+    pub(crate) grant: &'a Grant,
     /// By which connection it came.
     pub(crate) connection: u64,
     /// The client's callbacks.
@@ -47,14 +50,16 @@ impl Parties<'_> {
     /// What the operator lets this principal call, and the configured functions in it, of
     /// these collections.
     pub(crate) fn granted(&self, collections: Option<&[String]>) -> Result<(Granted, Vec<Arc<Configured>>), ErrorData> {
-        let granted = self.service.granted(self.peer);
+        let granted = Granted::of(self.grant);
         let offered = self.service.catalogue.offered(&granted.configured, collections).map_err(|unknown| unknown_collection(&unknown))?;
         Ok((granted, offered))
     }
 
     /// The right to run, when it is this principal's turn.
     pub(crate) async fn ticket(&self) -> Result<Ticket, ErrorData> {
-        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection)).await
+        let quotas = &self.grant.quotas;
+        let part = Part::new(self.service.config.queue, quotas.running, quotas.queued, &self.grant.section);
+        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await
     }
 
     /// What comes before a program runs, given up when the client wants it no more.

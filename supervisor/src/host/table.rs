@@ -11,6 +11,7 @@ use super::configured::Configured;
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
+use crate::policy::Grant;
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -83,6 +84,11 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
+    /// What a grant says.
+    pub(crate) fn of(grant: &Grant) -> Self {
+        Self { callbacks: grant.callbacks.clone(), configured: grant.functions.clone() }
+    }
+
     fn narrowed(self, scope: &Scope) -> Self {
         let narrow = |scopes: ScopeSet| scopes.and(Origin::Request, scope.clone());
         Self { callbacks: narrow(self.callbacks), configured: narrow(self.configured) }
@@ -231,7 +237,11 @@ fn pairs<'d, 'a>(declared: &'d HostFunctions<'a>) -> impl Iterator<Item = (&'d s
     })
 }
 
-fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData> {
+/// Checks how many there are and what they are called.
+///
+/// # Errors
+/// `invalid_function` with the place.
+pub(crate) fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData> {
     let count = pairs(declared).count();
     if count > REGISTERED_FUNCTIONS || declared.0.len() > REGISTERED_FUNCTIONS {
         return Err(invalid(format!("hostFunctions declares {count} functions; at most {REGISTERED_FUNCTIONS} are taken")));

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::host::permission::ScopeSet;
-use brig_protocol::client::{Operation, Principal};
+use brig_protocol::client::Operation;
 use std::os::unix::fs::PermissionsExt as _;
 
 const SECRET: &str = "hunter2-hunter2";
@@ -56,8 +56,7 @@ fn a_whole_file_is_taken_and_what_it_says_is_there() {
     let folder = folder(&[("shop.toml", &text)]);
     let catalogue = load(folder.path(), &Source::default());
     assert_eq!(catalogue.disabled(), []);
-    let principal = Principal { uid: 7, gid: 7 };
-    let (granted, denied) = (ScopeSet::unconfigured(&principal, 7), ScopeSet::unconfigured(&principal, 8));
+    let (granted, denied) = (ScopeSet::unconfigured(7, 7), ScopeSet::unconfigured(7, 8));
     let function = catalogue.find(&granted, "shop.f", Operation::List).unwrap().described();
     assert_eq!(
         (function.timeout_ms, function.effect, function.retry),
