@@ -5,6 +5,7 @@
 
 mod admission;
 mod api;
+mod audit;
 mod cgroup;
 mod channel;
 mod config;

@@ -18,8 +18,8 @@ use crate::pool::Pool;
 use crate::records::Records;
 use crate::reload::Source;
 use crate::vm::Vms;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -63,7 +63,7 @@ pub(crate) struct Service {
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
     /// Functions of the operator.
-    pub(crate) catalogue: Arc<Catalogue>,
+    catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
     /// Requests that need a worker and are not answered yet.
@@ -83,7 +83,8 @@ impl Service {
         config: Config,
         pool: Arc<Pool>,
         records: Records,
-        (source, catalogue): (Source, Catalogue),
+        source: Source,
+        catalogue: Catalogue,
     ) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
@@ -99,7 +100,7 @@ impl Service {
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
-            catalogue: Arc::new(catalogue),
+            catalogue: RwLock::new(Arc::new(catalogue)),
             audit: Arc::new(records),
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
@@ -107,6 +108,16 @@ impl Service {
             source,
             config,
         }))
+    }
+
+    /// The functions of the operator that there are now.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts others in their place.
+    pub(crate) fn replace_catalogue(&self, catalogue: Catalogue) {
+        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
     }
 
     /// A number that no other connection has.

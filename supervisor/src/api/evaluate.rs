@@ -82,7 +82,13 @@ fn refuse_what_is_not_offered(params: &EvaluateParams<'_>) -> Result<(), ErrorDa
         return unsupported("params.detach: this build has no detached evaluations; keep the connection open until the answer comes");
     }
     if params.check {
-        return unsupported("params.check: this build does not check types; leave it out, types are stripped");
+        let mut data = ErrorData::new(RequestCode::Unsupported, "params.check: brigd has no type checker; nothing ran");
+        data.hint = Some(
+            "the TypeScript SDK (evaluate with check) and `brig check --types` check with your own TypeScript compiler, against \
+             functions.types; left out, types are stripped and not checked"
+                .to_owned(),
+        );
+        return Err(data);
     }
     Ok(())
 }
@@ -227,6 +233,8 @@ mod tests {
         assert!(message(r#"{"source":"1","timeZone":"../etc"}"#).contains("params.timeZone"));
         assert!(message(r#"{"source":"1","trace":"x"}"#).contains("params.trace"));
         assert!(message(r#"{"source":"1","detach":true}"#).contains("params.detach"));
+        let check = checked(r#"{"source":"1","check":true}"#).unwrap_err();
+        assert!(check.code == RequestCode::Unsupported && check.hint.is_some_and(|hint| hint.contains("SDK")));
         let long = format!("{{\"source\":\"{}\"}}", "x".repeat(limits::SOURCE_BYTES + 1));
         assert_eq!(checked(&long).unwrap_err().limit.as_deref(), Some("sourceBytes"));
         let deep = format!("{{\"source\":\"1\",\"inputs\":{{\"a\":{}{}}}}}", "[".repeat(512), "]".repeat(512));

@@ -8,7 +8,7 @@ use super::{evaluate, params};
 use crate::evaluation::{self, Parties, Request};
 use crate::host::call::{Asked, CallOutcome, HostCalls};
 use crate::host::callback::{CallAnswer, Callback, Delivery};
-use crate::host::configured::Configured;
+use crate::host::configured::{Catalogue, Configured};
 use crate::host::table::{FunctionTable, Granted};
 use crate::policy::Grant;
 use crate::service::Service;
@@ -37,8 +37,9 @@ const AFTERWARDS: Duration = Duration::from_secs(30);
 /// `invalid_params`.
 pub(crate) fn list(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsListResult, ErrorData> {
     let params: FunctionsListParams = params::parse(text)?;
+    let catalogue = service.catalogue();
     let wanted = |function: &&Arc<Configured>| params.collection.as_ref().is_none_or(|collection| function.collection == *collection);
-    let functions = service.catalogue.visible(&grant.functions).filter(wanted).map(|function| function.listed()).collect();
+    let functions = catalogue.visible(&grant.functions).filter(wanted).map(|function| function.listed()).collect();
     Ok(FunctionsListResult { functions })
 }
 
@@ -48,15 +49,16 @@ pub(crate) fn list(service: &Service, grant: &Grant, text: &str) -> Result<Funct
 /// `invalid_params`, the same for what is not there and what may not be seen.
 pub(crate) fn describe(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsDescribeResult, ErrorData> {
     let params: FunctionsDescribeParams = params::parse(text)?;
-    let found = service.catalogue.find(&grant.functions, &params.function, Operation::List);
-    found.map(|function| function.described()).ok_or_else(|| no_such_function(service, grant, &params.function))
+    let catalogue = service.catalogue();
+    let found = catalogue.find(&grant.functions, &params.function, Operation::List);
+    found.map(|function| function.described()).ok_or_else(|| no_such_function(&catalogue, grant, &params.function))
 }
 
-fn no_such_function(service: &Service, grant: &Grant, name: &str) -> ErrorData {
+fn no_such_function(catalogue: &Catalogue, grant: &Grant, name: &str) -> ErrorData {
     let shown = escaped(name, 200);
     let mut data =
         ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {shown:?}; nothing ran"));
-    let known: Vec<&str> = service.catalogue.visible(&grant.functions).map(|function| function.full_name.as_str()).collect();
+    let known: Vec<&str> = catalogue.visible(&grant.functions).map(|function| function.full_name.as_str()).collect();
     data.hint = Some(match params::nearest(name, &known) {
         Some(near) => format!("did you mean {near:?}?"),
         None => "functions.list tells what there is; declare functions of your own in params.hostFunctions of evaluate".to_owned(),
@@ -94,14 +96,16 @@ pub(crate) async fn call(request: Request, parties: &Parties<'_>) -> Result<Arc<
 
 async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Result<Arc<RawValue>, ErrorData> {
     let service = parties.service;
-    let found = service.catalogue.find(&parties.grant.functions, &params.function, Operation::Invoke);
-    let function = Arc::clone(found.ok_or_else(|| no_such_function(service, parties.grant, &params.function))?);
+    let grant = parties.grant;
+    let catalogue = service.catalogue();
+    let found = catalogue.find(&grant.functions, &params.function, Operation::Invoke);
+    let function = Arc::clone(found.ok_or_else(|| no_such_function(&catalogue, grant, &params.function))?);
     let timeout = timeout(params.timeout_ms)?;
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|fault| internal(&fault.to_string()))?;
     let input = params.input.map_or(nothing, ToOwned::to_owned);
     json::count(input.get().as_bytes(), Bounds::PAYLOAD).map_err(|fault| invalid(format!("params.input is {fault}")))?;
     let _ticket = parties.ticket().await?;
-    let table = FunctionTable::one(&function, Granted::of(parties.grant), &parties.grant.ceilings, timeout);
+    let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout);
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
     let calls = HostCalls {

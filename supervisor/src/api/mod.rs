@@ -4,6 +4,7 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod explain;
 pub(crate) mod functions;
 pub(crate) mod idempotency;
 pub(crate) mod params;
@@ -30,6 +31,8 @@ pub(crate) enum Method {
     FunctionsCall,
     /// Ends an evaluation of this connection or principal.
     Cancel,
+    /// Needs no worker, but may take time: `policy.explain`.
+    Explain,
     /// Answered from what is known.
     AtOnce(AtOnce),
 }
@@ -53,8 +56,6 @@ pub(crate) enum AtOnce {
     EvaluationsGet,
     /// `evaluations.wait`
     EvaluationsWait,
-    /// `policy.explain`
-    PolicyExplain,
 }
 
 /// Every method that a client can ask.
@@ -72,7 +73,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_CALL, Method::FunctionsCall),
     (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
     (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
-    (method::POLICY_EXPLAIN, Method::AtOnce(AtOnce::PolicyExplain)),
+    (method::POLICY_EXPLAIN, Method::Explain),
 ];
 
 /// The method with this name.

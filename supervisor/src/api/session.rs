@@ -45,7 +45,6 @@ pub(crate) fn answer_at_once(
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
         }
-        AtOnce::PolicyExplain => unsupported("this build has no policy to explain"),
     }
 }
 

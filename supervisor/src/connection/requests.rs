@@ -112,6 +112,7 @@ impl Requests {
                     Err(data) => self.refuse(Some(&id), &data),
                     Ok(Method::Cancel) => self.cancel_asked(&id, params),
                     Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
+                    Ok(Method::Explain) => self.explain(id, params),
                     Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
                     Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
                     Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
@@ -158,6 +159,31 @@ impl Requests {
         let mut data = ErrorData::new(RequestCode::NotPermitted, sentence);
         data.setting = Some(grant.admitted_by.to_owned());
         Err(data)
+    }
+
+    /// Starts saying what would be decided.
+    fn explain(&mut self, id: Id, params: Option<&RawValue>) {
+        let text = params.map_or("{}", RawValue::get).to_owned();
+        let mut held = self.service.budget.part(self.peer.uid);
+        let grant = match self.grant() {
+            Ok(_) if !held.resize(text.len()) => return self.refuse(Some(&id), &no_room()),
+            Ok(grant) => grant,
+            Err(data) => return self.refuse(Some(&id), &data),
+        };
+        self.in_flight.insert(id.clone(), Arc::new(Stop::default()));
+        let (service, outbox, uid) = (Arc::clone(&self.service), Arc::clone(&self.outbox), self.peer.uid);
+        self.running.push(Box::pin(async move {
+            let line = match api::explain::explain(&service, grant, uid, text).await {
+                Ok(said) => rpc::result(&id, &said),
+                Err(data) => {
+                    service.metrics.refused.count();
+                    rpc::error(Some(&id), &data)
+                }
+            };
+            outbox.send_when_room(|| line).await;
+            drop(held);
+            id
+        }));
     }
 
     /// Starts what takes its time.

@@ -86,7 +86,7 @@ struct Client {
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
     let arguments = <crate::settings::Arguments as clap::Parser>::parse_from(["brigd"]);
     let source = crate::reload::Source::new(Arc::new(arguments));
-    Service::new(config, played(speak).await, Records::open(None).unwrap(), (source, Catalogue::default())).unwrap()
+    Service::new(config, played(speak).await, Records::Log, source, Catalogue::default()).unwrap()
 }
 
 async fn client() -> Client {

@@ -51,7 +51,7 @@ impl Parties<'_> {
     /// these collections.
     pub(crate) fn granted(&self, collections: Option<&[String]>) -> Result<(Granted, Vec<Arc<Configured>>), ErrorData> {
         let granted = Granted::of(self.grant);
-        let offered = self.service.catalogue.offered(&granted.configured, collections).map_err(|unknown| unknown_collection(&unknown))?;
+        let offered = self.service.catalogue().offered(&granted.configured, collections).map_err(|unknown| unknown_collection(&unknown))?;
         Ok((granted, offered))
     }
 

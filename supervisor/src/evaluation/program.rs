@@ -3,7 +3,9 @@
 //! Owns the bytes of the client's line for as long as they are needed. Never copies
 //! the program, its inputs or its schemas out of it.
 
+use super::parties::Parties;
 use crate::api;
+use crate::audit::{Disclosure, Event, Payload, Who};
 use crate::connection::budget::Held;
 use brig_protocol::client::{Capture, Form, HostFunctions, Language, Permissions, Warning};
 use brig_protocol::codes::RequestCode;
@@ -75,6 +77,24 @@ impl Default for Program<'_> {
 }
 
 impl Program<'_> {
+    /// Puts on record that it is with its worker.
+    pub(super) fn record_start(&self, evaluation: &str, parties: &Parties<'_>) {
+        let shown = |text: &str| Payload::of(text, Disclosure::Hash, None);
+        parties.service.audit.note(&Event::EvaluationStarted {
+            evaluation,
+            who: Who {
+                uid: parties.peer.uid,
+                gid: parties.peer.gid,
+                principal: Some(&*parties.grant.section).filter(|name| !name.is_empty()),
+            },
+            policy: &parties.grant.version,
+            source: &shown(&self.source),
+            inputs: self.inputs.map(|inputs| shown(inputs.get())).as_ref(),
+            vm: self.vm.as_deref(),
+            parse_only: self.parse_only,
+        });
+    }
+
     /// What the worker is told.
     pub(crate) fn order<'b>(&'b self, collections: Vec<CollectionTable<'b>>) -> EvaluateOrder<'b> {
         EvaluateOrder {

@@ -17,11 +17,11 @@ mod tests;
 
 pub(crate) use judges::Judges;
 
-use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
+use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::policy::counters::EvaluationCounts;
 use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
@@ -82,7 +82,7 @@ struct End {
     state: CallState,
     code: Option<CallCode>,
     rule: Option<String>,
-    output_bytes: usize,
+    output: Option<Payload>,
     frame: Vec<u8>,
 }
 
@@ -139,9 +139,9 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             code: end.code,
             duration_ms: begun.elapsed().as_secs_f64() * 1_000.0,
             input_bytes,
-            output_bytes: length(end.output_bytes),
+            output_bytes: end.output.as_ref().map_or(0, Payload::bytes),
         };
-        self.record_end(&record, end.rule.as_deref());
+        self.record_end(&record, &end);
         CallOutcome { frame: end.frame, record }
     }
 
@@ -155,6 +155,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             stop = self.stopped(by) => return Err(too_late(function, stop)),
             judged = self.judged(claimed) => judged?.unasked()?,
         };
+        // Before anything is taken of a budget: a place may be long in coming.
         let place = tokio::select! {
             biased;
             stop = self.stopped(by) => return Err(too_late(function, stop)),
@@ -165,7 +166,12 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             charged = self.charged(valid) => charged?,
             stop = self.stopped(by) => return Err(too_late(function, stop)),
         };
-        let begun = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?.begun();
+        let recorded = tokio::select! {
+            biased;
+            recorded = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid) => recorded?,
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+        };
+        let begun = recorded.begun();
         // Here a journal puts down the intent; whatever comes of the call is known below.
         let answer = self.delivered(call, function, begun, place, by).await;
         Ok(self.ended(call, function, answer, by).await)
@@ -185,7 +191,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
             Ok(CallAnswer::Spoilt { code, fault, bytes }) => {
-                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), bytes)
+                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), Some(Payload::unread(bytes)))
             }
             Ok(CallAnswer::Crashed(fault)) => undecided(call, function, CallCode::FunctionCrashed, &format!("{name}: {fault}")),
             Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
@@ -206,7 +212,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         configured.place(self.principal.uid).await.map(Some).map_err(|wait| {
             let (name, seconds) = (&function.full_name, wait.as_secs_f64().ceil());
             let message = format!("{name}: it is called as often as it may be (calls_per_minute); it may be again in {seconds} s");
-            Refused { retry_after_ms: u64::try_from(wait.as_millis()).ok(), ..Refused::new(CallCode::RateLimited, message) }
+            Refused::new(CallCode::RateLimited, message)
         })
     }
 
@@ -299,33 +305,37 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 "{}: the output has {bytes} bytes; the limit outputBytes is {limit} (raised by {setting}). The function ran.",
                 function.full_name
             );
-            return spoilt(call, CallCode::OutputTooLarge, message, bytes);
+            return spoilt(call, CallCode::OutputTooLarge, message, Some(Payload::unread(bytes)));
         }
         let cost = claim::output_cost(function.output.as_deref(), output.get());
-        let schema = function.output.clone();
-        let judged =
-            self.judges.run(self.principal.uid, cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
-        let fault = match judged {
-            Some((None, output)) => match host_result_frame(call, output.get()) {
-                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output_bytes: bytes, frame },
-                Err(fault) => format!("can not be passed on: {fault}"),
-            },
-            Some((Some(fault), _)) => fault,
-            None => "could not be checked".to_owned(),
+        let (schema, disclosure) = (function.output.clone(), function.audit);
+        let judge = move || {
+            let fault = claim::output_fault(schema.as_deref(), output.get());
+            (fault, Payload::of(output.get(), disclosure, schema.as_deref()), output)
         };
-        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), bytes)
+        let (fault, shown) = match self.judges.run(self.principal.uid, cost, judge).await {
+            Some((None, shown, output)) => match host_result_frame(call, output.get()) {
+                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output: Some(shown), frame },
+                Err(fault) => (format!("can not be passed on: {fault}"), shown),
+            },
+            Some((Some(fault), shown, _)) => (fault, shown),
+            None => ("could not be checked".to_owned(), Payload::unread(bytes)),
+        };
+        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), Some(shown))
     }
 
     /// Puts the end on record. The effect, if any, is there already: a failure to
     /// record it is told to the log and changes nothing.
-    fn record_end(&self, record: &CallRecord, rule: Option<&str>) {
-        let event = match (record.state, record.code) {
-            (CallState::Refused, code) => Event::Refused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
-            (state, code) => Event::Ended { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
-        };
+    fn record_end(&self, record: &CallRecord, end: &End) {
         let Self { evaluation, principal, .. } = self;
-        let written = self.audit.write(&Record { evaluation, call: record.call, function: &record.function, uid: principal.uid, event });
-        if let Err(fault) = written {
+        let of = Call { evaluation, call: record.call, function: &record.function, uid: principal.uid };
+        let event = match (record.state, record.code) {
+            (CallState::Refused, code) => {
+                Event::CallRefused { of, code: code.unwrap_or(CallCode::PermissionDenied), rule: end.rule.as_deref() }
+            }
+            (state, code) => Event::CallEnded { of, state, code, output: end.output.as_ref(), duration_ms: record.duration_ms },
+        };
+        if let Err(fault) = self.audit.write(&event) {
             tracing::error!(evaluation, call = record.call, error = %fault, "the end of a host call could not be recorded");
         }
     }
@@ -361,7 +371,7 @@ fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
         Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
         Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
     };
-    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), 0)
+    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), None)
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {
@@ -390,14 +400,14 @@ fn unknown(call: u64, code: CallCode, message: String) -> End {
     end(call, CallState::Unknown, code, message)
 }
 
-fn spoilt(call: u64, code: CallCode, message: String, output_bytes: usize) -> End {
-    End { output_bytes, ..end(call, CallState::Completed, code, message) }
+fn spoilt(call: u64, code: CallCode, message: String, output: Option<Payload>) -> End {
+    End { output, ..end(call, CallState::Completed, code, message) }
 }
 
 fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
     let clean = CleanFailure::of(message, data);
     let frame = host_failure_frame(call, &clean.as_host_failure()).unwrap_or_default();
-    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output_bytes: 0, frame }
+    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output: None, frame }
 }
 
 /// An end in brig's own words. Its frame is small and always builds.
@@ -408,7 +418,7 @@ fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
 fn end_with(call: u64, state: CallState, code: CallCode, message: String, data: Option<&RawValue>) -> End {
     let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data };
     let frame = host_failure_frame(call, &failure).unwrap_or_default();
-    End { state, code: Some(code), rule: None, output_bytes: 0, frame }
+    End { state, code: Some(code), rule: None, output: None, frame }
 }
 
 fn length(bytes: usize) -> u64 {

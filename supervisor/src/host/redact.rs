@@ -18,7 +18,7 @@ use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Shortest credential, in bytes: a shorter one is found in texts that have nothing to
 /// do with it.
@@ -346,17 +346,26 @@ fn ceiling(text: &str, mut index: usize) -> usize {
     index
 }
 
-static PROCESS: OnceLock<Redactor> = OnceLock::new();
+/// How many sets of credentials are looked for: those in use, and those before them, which
+/// calls that still run may speak of.
+const SETS: usize = 8;
 
-/// Makes this the redactor of everything that brigd logs. The first one stays.
+static PROCESS: RwLock<Vec<Arc<Redactor>>> = RwLock::new(Vec::new());
+
+/// Makes this the redactor of everything that brigd logs, beside the last few before it.
 pub(crate) fn install(redactor: Redactor) {
-    // A second one could only come from a second start within one process.
-    drop(PROCESS.set(redactor));
+    let mut sets = PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    sets.insert(0, Arc::new(redactor));
+    sets.truncate(SETS);
 }
 
 /// A line of the log as it may be written.
 pub(crate) fn clean_log(text: &str) -> Cow<'_, str> {
-    PROCESS.get().map_or(Cow::Borrowed(text), |redactor| redactor.clean(text))
+    let sets = PROCESS.read().unwrap_or_else(PoisonError::into_inner);
+    sets.iter().fold(Cow::Borrowed(text), |text, redactor| match redactor.clean(&text) {
+        Cow::Owned(clean) => Cow::Owned(clean),
+        Cow::Borrowed(_) => text,
+    })
 }
 
 #[cfg(test)]

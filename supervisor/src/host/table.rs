@@ -11,6 +11,7 @@ use super::configured::Configured;
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
+use crate::audit::{Disclosure, Payload};
 use crate::policy::Grant;
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
@@ -51,6 +52,8 @@ pub(crate) struct Function {
     pub(crate) timeout: Duration,
     /// What it says it does.
     pub(crate) effect: Effect,
+    /// How much of its inputs and outputs is recorded.
+    pub(crate) audit: Disclosure,
     /// Who runs it.
     pub(crate) kind: Kind,
 }
@@ -72,6 +75,12 @@ impl Function {
             Kind::Configured(configured) => Some(configured),
         }
     }
+
+    /// An input of it, as it is recorded: never with a credential.
+    pub(crate) fn recorded(&self, text: &str) -> Payload {
+        let clean = self.configured().and_then(|configured| configured.clean(text));
+        Payload::shown(text, clean.as_deref().unwrap_or(text), self.audit, self.input.as_deref())
+    }
 }
 
 /// What the operator lets a principal call: what it declares itself, and what is configured.
@@ -84,7 +93,7 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// What a grant says.
+    /// What policy says for one principal.
     pub(crate) fn of(grant: &Grant) -> Self {
         Self { callbacks: grant.callbacks.clone(), configured: grant.functions.clone() }
     }
@@ -184,6 +193,7 @@ impl FunctionTable {
             output: function.output.clone(),
             timeout: function.timeout.min(Duration::from_millis(limits.function_timeout_ms)),
             effect: function.effect,
+            audit: function.audit,
             kind: Kind::Configured(Arc::clone(function)),
         });
     }
@@ -358,6 +368,7 @@ fn function(
         output: schema(declaration.output_schema),
         timeout: Duration::from_millis(asked.min(limits.function_timeout_ms)),
         effect: declaration.effect.unwrap_or_default(),
+        audit: Disclosure::Hash,
         kind: Kind::Callback,
     })
 }

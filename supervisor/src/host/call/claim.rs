@@ -4,7 +4,7 @@
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
-use crate::host::audit::{AuditSink, Event, Record};
+use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, Input, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
@@ -16,7 +16,6 @@ use brig_protocol::json::{self, Counts};
 use brig_protocol::limits;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// What a worker says it wants. Nothing about it is believed.
@@ -41,9 +40,7 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
-    input_sha256: String,
-    /// Of the input, for the record.
-    shown: Option<Box<RawValue>>,
+    input: Payload,
     prepared: Option<Prepared>,
 }
 
@@ -175,7 +172,7 @@ impl Permitted {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
-        let (mut prepared, mut shown) = (None, None);
+        let mut prepared = None;
         if let Some(schema) = &function.input {
             schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             let tree = match tree {
@@ -188,11 +185,10 @@ impl Permitted {
             if let Some(configured) = function.configured() {
                 let made = configured.prepared(&tree, &claimed.facts);
                 prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
-                shown = configured.recorded_input(&claimed.input, &tree);
             }
         }
-        let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
-        Ok(Valid { claimed, permit, input_sha256, shown, prepared })
+        let input = function.recorded(claimed.input.get());
+        Ok(Valid { claimed, permit, input, prepared })
     }
 }
 
@@ -226,17 +222,16 @@ impl Valid {
 
 impl Charged {
     /// Writes the record that must be there before the function runs.
-    pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
+    pub(super) async fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
         let Self { valid, taken } = self;
         let function = valid.claimed.function()?;
-        let event = Event::Permitted {
-            rule: valid.permit.rule(),
-            input_sha256: &valid.input_sha256,
-            input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
-            effect: function.effect,
-            input: valid.shown.as_deref(),
+        let of = Call { evaluation, call, function: &function.full_name, uid };
+        let event = Event::CallPermitted { of, rule: valid.permit.rule(), effect: function.effect, input: &valid.input };
+        let settled = match sink.write(&event) {
+            Ok(written) => sink.settled(written).await,
+            Err(fault) => Err(fault),
         };
-        sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
+        settled.map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
@@ -304,10 +299,4 @@ fn not_an_object(text: &str) -> String {
         _ => "a number",
     };
     format!("must be one object, as in f({{name: value}}); {kind} was given")
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('?');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -17,10 +17,10 @@ mod users;
 pub(crate) use arguments::CallFacts;
 pub(crate) use command::Prepared;
 pub(crate) use credentials::Source;
-pub(crate) use file::Detail;
 pub(crate) use load::load;
 
 use super::call::Judges;
+use crate::audit::Disclosure;
 use super::callback::{CallAnswer, Delivery};
 use super::permission::{self, Question, ScopeSet};
 use super::redact::Redactor;
@@ -63,7 +63,7 @@ pub(crate) struct Configured {
     /// Whether a call whose effect is unknown may be made again.
     pub(crate) retry: Retry,
     /// What the audit record of a call holds of its input.
-    pub(crate) detail: Detail,
+    pub(crate) audit: Disclosure,
     turns: Turns,
     rate: Option<Mutex<rate::Rate>>,
     redactor: Redactor,
@@ -109,17 +109,9 @@ impl Configured {
         command.prepared(input, facts)
     }
 
-    /// What the audit record of a call holds of its input besides the hash, never with a
-    /// credential.
-    pub(crate) fn recorded_input(&self, text: &RawValue, input: &Value) -> Option<Box<RawValue>> {
-        match self.detail {
-            Detail::Hash => None,
-            Detail::Redacted => serde_json::value::to_raw_value(&lengths(input)).ok(),
-            Detail::Full => match self.redactor.clean_json(text.get()) {
-                Some(clean) => RawValue::from_string(clean).ok(),
-                None => Some(text.to_owned()),
-            },
-        }
+    /// The same JSON text without any credential, when there is one in it.
+    pub(crate) fn clean(&self, text: &str) -> Option<String> {
+        self.redactor.clean_json(text)
     }
 
     /// Waits for a place among the calls that run, and counts the call.
@@ -199,19 +191,6 @@ impl Configured {
     fn is_allowed(&self, scopes: &ScopeSet, operation: Operation) -> bool {
         let question = Question { collection: &self.collection, function: &self.name, operation, input: None };
         permission::decide(scopes, &question).is_ok()
-    }
-}
-
-/// The same value with its texts and numbers taken out: what is left is its shape.
-fn lengths(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::from(format!("[{} bytes]", text.len())),
-        Value::Number(_) => Value::from("[number]"),
-        Value::Array(items) => items.iter().map(lengths).collect(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| (name.clone(), lengths(value))).collect::<serde_json::Map<_, _>>().into()
-        }
-        other => other.clone(),
     }
 }
 
