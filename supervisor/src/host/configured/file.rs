@@ -7,7 +7,7 @@ use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
 use crate::audit::Disclosure;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
