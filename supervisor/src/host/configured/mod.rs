@@ -20,12 +20,12 @@ pub(crate) use credentials::Source;
 pub(crate) use load::load;
 
 use super::call::Judges;
-use crate::audit::Disclosure;
 use super::callback::{CallAnswer, Delivery};
 use super::permission::{self, Question, ScopeSet};
 use super::redact::Redactor;
 use super::schema::{Cost, Schema};
 use super::turns::{Turn, Turns};
+use crate::audit::Disclosure;
 use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
 use brig_protocol::codes::CallCode;
 use brig_protocol::names;
