@@ -175,7 +175,7 @@ impl Policy {
 
     /// What it says about this principal. Without `[principals]` only the user that
     /// brigd runs as, root, and `clients.uids` may evaluate; they may call whatever they
-    /// declare.
+    /// declare. What is configured only the user that brigd runs as may call.
     pub(crate) fn grant(&self, facts: &Facts) -> Arc<Grant> {
         let version = Arc::clone(&self.version);
         let Some(sections) = &self.sections else {

@@ -6,8 +6,8 @@
 use crate::audit::Disclosure;
 use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
