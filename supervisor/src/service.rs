@@ -9,12 +9,14 @@ use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
 use crate::host::schema::cache::SchemaCache;
-use crate::listener::{Doors, Peer};
+use crate::listener::Doors;
 use crate::metrics::Metrics;
+use crate::policy::counters::Counters;
+use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
+use crate::reload::Source;
 use crate::vm::Vms;
-use brig_protocol::limits::Limits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
@@ -35,8 +37,10 @@ pub(crate) enum Phase {
 pub(crate) struct Service {
     /// What the operator set.
     pub(crate) config: Config,
-    /// The ceilings of every principal.
-    pub(crate) ceilings: Limits,
+    /// Who may do what.
+    pub(crate) policy: PolicyStore,
+    /// What was used of budgets.
+    pub(crate) counters: Arc<Counters>,
     /// Ready workers.
     pub(crate) pool: Arc<Pool>,
     /// Who runs and who waits.
@@ -63,7 +67,8 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
-    own_uid: u32,
+    /// Where the configuration comes from.
+    pub(crate) source: Source,
 }
 
 impl Service {
@@ -71,10 +76,11 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
-        let ceilings = config.ceilings()?;
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, ConfigFault> {
+        let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
-            ceilings,
+            policy,
+            counters: Arc::default(),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),
@@ -89,7 +95,7 @@ impl Service {
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
-            own_uid: rustix::process::geteuid().as_raw(),
+            source,
             config,
         }))
     }
@@ -97,12 +103,6 @@ impl Service {
     /// A number that no other connection has.
     pub(crate) fn connection_number(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Whether this peer may evaluate: without configuration only the user that brigd
-    /// runs as, and root.
-    pub(crate) fn may_evaluate(&self, peer: Peer) -> bool {
-        peer.uid == 0 || peer.uid == self.own_uid || self.config.clients.uids.contains(&peer.uid)
     }
 
     /// How far brigd is on its way to the end, and a way to hear of changes.

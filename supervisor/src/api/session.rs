@@ -3,8 +3,9 @@
 //! Owns `initialize` and the methods about configured functions, of which there are
 //! none yet: they answer so, and never guess.
 
-use super::{AtOnce, params, vm};
+use super::{AtOnce, params, types, vm};
 use crate::listener::Peer;
+use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{
     FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmListResult,
@@ -36,9 +37,15 @@ struct FunctionsList {
 ///
 /// # Errors
 /// What is wrong with the request, or that it is not offered.
-pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtOnce, text: &str) -> Result<Vec<u8>, ErrorData> {
+pub(crate) fn answer_at_once(
+    service: &Service,
+    (peer, grant): (Peer, &Grant),
+    id: &Id,
+    method: AtOnce,
+    text: &str,
+) -> Result<Vec<u8>, ErrorData> {
     match method {
-        AtOnce::Initialize => initialize(service, peer, text).map(|result| rpc::result(id, &result)),
+        AtOnce::Initialize => initialize(service, (peer, grant), text).map(|result| rpc::result(id, &result)),
         AtOnce::FunctionsList => {
             params::parse::<NoParams>(text)?;
             Ok(rpc::result(id, &FunctionsList::default()))
@@ -53,7 +60,7 @@ pub(crate) fn answer_at_once(service: &Service, peer: Peer, id: &Id, method: AtO
             vm::dispose(service, peer, text)?;
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
+        AtOnce::FunctionsTypes => types::answer(text).map(|result| rpc::result(id, &result)),
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
         }
@@ -73,7 +80,7 @@ fn no_such_function(name: &str) -> ErrorData {
     data
 }
 
-fn initialize(service: &Service, peer: Peer, text: &str) -> Result<InitializeResult, ErrorData> {
+fn initialize(service: &Service, (peer, grant): (Peer, &Grant), text: &str) -> Result<InitializeResult, ErrorData> {
     let asked: InitializeParams = params::parse(text)?;
     if let Some(version) = asked.protocol_version.as_deref().filter(|version| *version != PROTOCOL_VERSION) {
         let version = escaped(version, 50);
@@ -87,7 +94,7 @@ fn initialize(service: &Service, peer: Peer, text: &str) -> Result<InitializeRes
     Ok(InitializeResult {
         protocol_version: PROTOCOL_VERSION.to_owned(),
         server: ServerInfo { name: "brigd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        limits: service.ceilings,
+        limits: grant.ceilings,
         sandbox: (*service.pool.sandbox()).clone(),
         principal: Principal { uid: peer.uid, gid: peer.gid },
     })

@@ -10,6 +10,7 @@ use crate::api::idempotency::{self, Claim};
 use crate::api::{self, Method};
 use crate::evaluation::{self, Asked, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
+use crate::policy::{Facts, Grant};
 use crate::pool::Lease;
 use crate::service::Service;
 use brig_protocol::client::{CallState, CancelParams, CheckResult, EvaluateResult, Outcome, method};
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 pub(super) struct Requests {
     service: Arc<Service>,
     peer: Peer,
+    facts: Facts,
     connection: u64,
     link: Arc<Link>,
     outbox: Arc<Outbox>,
@@ -39,10 +41,10 @@ pub(super) struct Requests {
 
 impl Requests {
     /// None yet.
-    pub(super) fn new(service: Arc<Service>, peer: Peer, outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
-        Self { service, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
+        Self { service, facts, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
     }
 
     /// Drives all requests until one is answered. Nothing: none is in flight.
@@ -135,27 +137,32 @@ impl Requests {
     }
 
     fn at_once(&self, id: &Id, known: api::AtOnce, params: Option<&RawValue>) {
-        let permitted = if known == api::AtOnce::Initialize { Ok(()) } else { self.check_permitted() };
+        let grant = self.service.policy.current().grant(&self.facts);
+        let permitted = if known == api::AtOnce::Initialize { Ok(()) } else { self.grant().map(drop) };
         let text = params.map_or("{}", RawValue::get);
-        match permitted.and_then(|()| api::answer_at_once(&self.service, self.peer, id, known, text)) {
+        match permitted.and_then(|()| api::answer_at_once(&self.service, (self.peer, &grant), id, known, text)) {
             Ok(line) => self.outbox.reply(line),
             Err(data) => self.refuse(Some(id), &data),
         }
     }
 
-    fn check_permitted(&self) -> Result<(), ErrorData> {
-        if self.service.may_evaluate(self.peer) {
-            return Ok(());
+    /// What the policy that holds now says about this client, if it may do anything.
+    fn grant(&self) -> Result<Arc<Grant>, ErrorData> {
+        let grant = self.service.policy.current().grant(&self.facts);
+        if grant.may_evaluate {
+            return Ok(grant);
         }
-        let mut data = ErrorData::new(RequestCode::NotPermitted, format!("user {} may not use this brigd; nothing ran", self.peer.uid));
-        data.setting = Some("clients.uids".to_owned());
+        let unseen = self.facts.unseen.as_deref().map(|why| format!(" (its groups and unit are not known: {why})")).unwrap_or_default();
+        let sentence = format!("user {} may not use this brigd{unseen}; nothing ran", self.peer.uid);
+        let mut data = ErrorData::new(RequestCode::NotPermitted, sentence);
+        data.setting = Some(grant.admitted_by.to_owned());
         Err(data)
     }
 
     /// Starts what needs a worker.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
-        let request = self.check_permitted().and_then(|()| self.request(bytes, params, asked));
-        let request = match request {
+        let request = self.grant().and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
+        let (grant, request) = match request {
             Ok(request) => request,
             Err(data) => return self.refuse(Some(&id), &data),
         };
@@ -165,7 +172,8 @@ impl Requests {
         let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties = Parties { request: &id, service: &service, peer, connection, link: &link, outbox: &outbox, stop: &stop };
+            let parties =
+                Parties { request: &id, service: &service, peer, grant: &grant, connection, link: &link, outbox: &outbox, stop: &stop };
             answer(&id, request, parties).await;
             drop(work);
             id
@@ -191,8 +199,7 @@ impl Requests {
                 tracing::debug!(uid = self.peer.uid, message = %data.message, "a cancel without effect");
             }
         } else if name == method::VM_DISPOSE {
-            let disposed =
-                self.check_permitted().and_then(|()| api::vm::dispose(&self.service, self.peer, params.map_or("{}", RawValue::get)));
+            let disposed = self.grant().and_then(|_| api::vm::dispose(&self.service, self.peer, params.map_or("{}", RawValue::get)));
             if let Err(data) = disposed {
                 tracing::debug!(uid = self.peer.uid, message = %data.message, "a dispose without effect");
             }
@@ -233,7 +240,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         Asked::VmCreate => return answer_create(id, request, parties).await,
         Asked::Evaluate => {}
     }
-    let outcome = match request.idempotency_key(&parties.service.ceilings) {
+    let outcome = match request.idempotency_key(&parties.grant.ceilings) {
         Err(data) => Err(data),
         Ok(None) => evaluation::run(request, parties).await.map(|ended| (ended, None)),
         Ok(Some(key)) => match once(id, &key, request, parties).await {
@@ -268,7 +275,7 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
 
 /// Makes a vm.
 async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
-    let made = match api::vm::declared(request, &parties.service.ceilings) {
+    let made = match api::vm::declared(request, &parties.grant.ceilings) {
         Ok(declared) => parties.service.vms.create(declared, &parties).await,
         Err(data) => Err(data),
     };

@@ -37,12 +37,12 @@ use run::Run;
 /// # Errors
 /// Nothing ran: the request is wrong, the queue is full, or there is no worker.
 pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended, ErrorData> {
-    let mut program = request.program(&parties.service.ceilings)?;
+    let mut program = request.program(&parties.grant.ceilings)?;
     let loan = parties.borrowed(&mut program, &request)?;
     let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
     let answering = Answering::new(parties.link, loan.as_ref(), &declared, &program.functions);
     let functions = answering::merged(&declared, &program.functions);
-    let (scopes, schemas) = (parties.scopes(), (&parties.service.schemas, parties.peer.uid));
+    let (scopes, schemas) = (parties.grant.callbacks.clone(), (&parties.service.schemas, parties.peer.uid));
     let build = FunctionTable::build(Some(&functions), Some(&program.permissions), scopes, &program.limits, schemas);
     let (table, found) = parties.unless_stopped(build).await?;
     program.warnings.extend(found);

@@ -6,11 +6,11 @@
 use super::holding::Holding;
 use super::program::{Program, Request};
 use super::stop::{Stop, StopCause};
-use crate::admission::Ticket;
+use crate::admission::{Part, Ticket};
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
-use crate::host::permission::ScopeSet;
 use crate::listener::Peer;
+use crate::policy::Grant;
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -32,6 +32,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
+    /// What the operator's policy says about it.
+    pub(crate) grant: &'a Grant,
     /// By which connection it came.
     pub(crate) connection: u64,
     /// The client's callbacks.
@@ -43,15 +45,11 @@ pub(crate) struct Parties<'a> {
 }
 
 impl Parties<'_> {
-    /// What the operator lets this principal call: without a policy, whoever may
-    /// evaluate may call what it declares.
-    pub(crate) fn scopes(&self) -> ScopeSet {
-        ScopeSet::unconfigured(&self.principal(), self.peer.uid)
-    }
-
     /// The right to run, when it is this principal's turn.
     pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
-        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection)).await
+        let quotas = &self.grant.quotas;
+        let part = Part::new(self.service.config.queue, quotas.running, quotas.queued, &self.grant.section);
+        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await
     }
 
     /// What comes before a program runs, given up when the client wants it no more.

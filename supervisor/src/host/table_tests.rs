@@ -12,7 +12,7 @@ async fn built(functions: Value, permissions: Option<Value>) -> Result<(Function
     let permissions = permissions.map(|permissions| permissions.to_string());
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Option<Permissions<'_>> = permissions.as_deref().map(|text| serde_json::from_str(text).unwrap());
-    let operator = ScopeSet::unconfigured(&OWN, 1000);
+    let operator = ScopeSet::unconfigured(OWN.uid, 1000);
     FunctionTable::build(Some(&declared), permissions.as_ref(), operator, &Limits::DEFAULT, (&SchemaCache::default(), 0)).await
 }
 
@@ -102,7 +102,7 @@ async fn a_suspect_keyword_is_a_warning_with_its_place() {
 async fn what_the_operator_never_allows_is_not_there_and_what_the_request_denies_is() {
     let text = json!({"orders": {"list": {}, "refund": {}}}).to_string();
     let declared: HostFunctions<'_> = serde_json::from_str(&text).unwrap();
-    let nobody = ScopeSet::unconfigured(&OWN, 0);
+    let nobody = ScopeSet::unconfigured(OWN.uid, 0);
     let (table, warnings) =
         FunctionTable::build(Some(&declared), None, nobody, &Limits::DEFAULT, (&SchemaCache::default(), 0)).await.unwrap();
     assert!(table.collections().is_empty() && table.len() == 0);
