@@ -75,6 +75,7 @@ code_table! {
         VmLost = "vm_lost": false, "The vm ended (time-out, crash, idle or lifetime limit) and its realm is gone.";
         EvaluationNotFound = "evaluation_not_found": false, "This principal has no evaluation with this id.";
         IdempotencyConflict = "idempotency_conflict": false, "This idempotency key was used with a different request.";
+        JournalUnavailable = "journal_unavailable": true, "The journal can not be written or read, so what must be kept can not be; nothing ran.";
         Unsupported = "unsupported": false, "This build or configuration does not offer that.";
         InternalError = "internal": true, "brigd failed; nothing ran.";
     }
@@ -100,6 +101,7 @@ code_table! {
         ProtocolViolation = "protocol_violation": false, "The worker said something it may not say, and was killed.";
         ApprovalDenied = "approval_denied": false, "A person said no to a host call, and policy ends the evaluation for that.";
         Revoked = "revoked": false, "An operator revoked what this evaluation was using.";
+        Interrupted = "interrupted": false, "brigd ended while the program ran; its write calls that are on record are listed, and nothing is run again.";
         Internal = "internal": true, "brigd failed.";
     }
 }
@@ -118,8 +120,10 @@ code_table! {
         ApprovalDenied = "approval_denied": false, "A person said no; it did not run.";
         ApprovalExpired = "approval_expired": true, "Nobody decided in time; it did not run.";
         AuditUnavailable = "audit_unavailable": true, "The audit record could not be written; it did not run.";
+        JournalUnavailable = "journal_unavailable": true, "The journal could not be written; it did not run.";
         ClientGone = "client_gone": true, "The client that offers the function went away; whether it had its effect is unknown.";
         Cancelled = "cancelled": true, "The evaluation ended before the call did.";
+        Interrupted = "interrupted": false, "brigd ended while the call ran; whether it had its effect is unknown.";
     }
 }
 

@@ -37,6 +37,28 @@ pub(crate) struct Config {
     pub(crate) runtime: Runtime,
     /// Records of host calls.
     pub(crate) audit: Audit,
+    /// What is kept.
+    pub(crate) journal: Kept,
+}
+
+/// `[journal]`
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Kept {
+    /// How long an evaluation stays after its end, in seconds; at least ten minutes.
+    pub(crate) retention_seconds: u64,
+    /// Most evaluations of one principal; the oldest go first.
+    pub(crate) evaluations_each: u64,
+    /// Most bytes of answers of one principal; the oldest go first.
+    pub(crate) bytes_each: u64,
+    /// Most bytes of the whole file.
+    pub(crate) bytes: u64,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { retention_seconds: 7 * 86_400, evaluations_each: 10_000, bytes_each: 64 * 1024 * 1024, bytes: 1024 * 1024 * 1024 }
+    }
 }
 
 /// `[audit]`
@@ -59,13 +81,16 @@ pub(crate) struct Server {
     /// How long running evaluations may go on after a stop was asked for, in
     /// milliseconds.
     pub(crate) drain_ms: u64,
+    /// Directory for what outlives brigd; `--state` wins, then this, then systemd's
+    /// `$STATE_DIRECTORY`.
+    pub(crate) state_dir: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log: String,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, log: "info".to_owned() }
+        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, state_dir: None, log: "info".to_owned() }
     }
 }
 
@@ -294,6 +319,16 @@ impl Config {
         ] {
             if !(1..=86_400_000).contains(&value) {
                 return Err(fault(setting, value, "it must be between 1 and 86400000"));
+            }
+        }
+        for (setting, value, least) in [
+            ("journal.retention_seconds", self.journal.retention_seconds, 600),
+            ("journal.evaluations_each", self.journal.evaluations_each, 1),
+            ("journal.bytes_each", self.journal.bytes_each, 1024 * 1024),
+            ("journal.bytes", self.journal.bytes, 8 * 1024 * 1024),
+        ] {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
             }
         }
         if self.runtime.threads > THREADS_MOST {

@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod evaluation;
 mod host;
+mod journal;
 mod lifecycle;
 mod listener;
 mod logging;

@@ -10,7 +10,7 @@ use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::service::{Phase, Service};
-use crate::settings::{Arguments, Fault};
+use crate::settings::{self, Arguments, Fault};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
 use std::os::fd::AsFd;
@@ -25,6 +25,8 @@ use tokio_util::task::TaskTracker;
 /// How often what is over its time is forgotten. Also keeps the runtime's timer armed,
 /// so that starting a longer timer never has to wake another thread.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// How often the journal is tidied.
+const TIDYING: Duration = Duration::from_secs(60);
 /// How long the ended evaluations may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// How long the workers may take to go.
@@ -53,13 +55,15 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
         pool.shutdown().await;
         return Ok(());
     }
+    // Before anyone can connect: what a crash left is told to whoever asks.
+    let (_state, journal) = settings::journal(&config)?;
     let listener = match sockets.pop() {
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records)?;
+    let service = Service::new(config, Arc::clone(&pool), records, journal)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&format!("level {}", sandbox.level));
 
@@ -74,6 +78,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     drop(listener);
     notify::stopping("draining");
     drain(&service, &tracker, &mut signals.stop).await;
+    service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
@@ -121,9 +126,14 @@ fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
 }
 
 async fn keep_house(service: &Service) {
+    let mut tidied = Instant::now();
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         service.answers.expire(Instant::now());
+        if tidied.elapsed() >= TIDYING {
+            tidied = Instant::now();
+            service.journal.tidy().await;
+        }
     }
 }
 
@@ -143,7 +153,9 @@ async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     }
     service.advance(Phase::Ending);
     connections.close();
-    if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
+    service.detached.close();
+    let answered = async { tokio::join!(connections.wait(), service.detached.wait()) };
+    if tokio::time::timeout(LAST_ANSWERS, answered).await.is_err() {
         tracing::warn!(connections = connections.len(), "some clients were not answered in time");
     }
 }

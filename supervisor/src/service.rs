@@ -9,6 +9,7 @@ use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
 use crate::host::schema::cache::SchemaCache;
+use crate::journal::Journal;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
 use crate::policy::{Policy, PolicyStore};
@@ -59,6 +60,10 @@ pub(crate) struct Service {
     pub(crate) judges: Arc<Judges>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// What is kept.
+    pub(crate) journal: Arc<Journal>,
+    /// Evaluations that go on without their connections.
+    pub(crate) detached: TaskTracker,
     /// Requests that need a worker and are not answered yet.
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
@@ -70,7 +75,7 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, journal: Arc<Journal>) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
             policy,
@@ -85,6 +90,8 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             audit: Arc::new(records),
+            journal,
+            detached: TaskTracker::new(),
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),

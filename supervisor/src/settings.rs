@@ -4,11 +4,14 @@
 //! it does anything else.
 
 use crate::config::{Config, ConfigFault, Level, Origin};
+use crate::journal::{Journal, OpenFault, Retention, StateDir, StateFault};
 use crate::listener::BindFault;
 use crate::pool::{PoolError, WorkerSettings};
 use rustix::process::{Resource, Rlimit};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -29,6 +32,10 @@ pub(crate) struct Arguments {
     /// Configuration file (TOML) [default: the embedded one].
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Directory for what outlives brigd, the journal of write calls among it
+    /// (server.state_dir) [default: $STATE_DIRECTORY, as systemd sets it; else none].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Check the configuration and the sandbox, print what is active, and exit.
     #[arg(long)]
     pub(crate) check: bool,
@@ -77,6 +84,12 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
+    /// The operator's: where brigd keeps what outlives it.
+    #[error(transparent)]
+    State(#[from] StateFault),
+    /// The operator's, or the disk's.
+    #[error(transparent)]
+    Journal(#[from] OpenFault),
     /// The host's.
     #[error("cannot {what}: {fault}")]
     System {
@@ -89,12 +102,13 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// 2: fix the configuration or arguments; 3: the sandbox is not there; 4: the
-    /// socket; 1: the system.
+    /// socket; 5: the state directory, or what is in it; 1: the system.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
             Self::Pool(_) => 3,
             Self::Bind(_) => 4,
+            Self::State(_) | Self::Journal(_) => 5,
             Self::System { .. } => 1,
         }
     }
@@ -113,6 +127,9 @@ impl Arguments {
         if let Some(worker) = &self.worker {
             config.workers.path = Some(worker.clone());
         }
+        if let Some(state) = self.state.clone().or_else(|| config.server.state_dir.take()).or_else(|| self.inherited_state()) {
+            config.server.state_dir = Some(state);
+        }
         if let Some(log) = &self.log {
             config.server.log.clone_from(log);
         }
@@ -122,6 +139,36 @@ impl Arguments {
         config.workers.ready = self.ready.unwrap_or(config.workers.ready);
         config.runtime.threads = self.threads.unwrap_or(config.runtime.threads);
     }
+
+    /// What systemd gives a service. A private brigd has no state of its own: there it
+    /// would be that of the service that started it.
+    fn inherited_state(&self) -> Option<PathBuf> {
+        let given = std::env::var_os("STATE_DIRECTORY").filter(|given| !given.is_empty() && !self.exit_on_stdin_close)?;
+        let first = given.as_encoded_bytes().split(|byte| *byte == b':').next()?;
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(first)))
+    }
+}
+
+/// The state directory, locked, and the journal in it; without one a journal in memory.
+///
+/// # Errors
+/// [`Fault::State`] or [`Fault::Journal`], with the remedy.
+pub(crate) fn journal(config: &Config) -> Result<(Option<StateDir>, Arc<Journal>), Fault> {
+    let kept = &config.journal;
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let retention = Retention {
+        age_ms: number(kept.retention_seconds).saturating_mul(1000),
+        evaluations_each: number(kept.evaluations_each),
+        bytes_each: number(kept.bytes_each),
+        bytes: kept.bytes,
+    };
+    let Some(path) = &config.server.state_dir else {
+        let journal = Journal::in_memory(retention).map_err(|fault| Fault::system("start the thread of the journal", fault))?;
+        return Ok((None, journal));
+    };
+    let dir = StateDir::open(path)?;
+    let journal = Journal::open(&dir, retention)?;
+    Ok((Some(dir), journal))
 }
 
 /// Before anything else: no core, no debugger, files for nobody but this user and

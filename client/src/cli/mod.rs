@@ -7,6 +7,7 @@ mod args;
 mod check;
 mod command_handler;
 mod doctor;
+mod evaluations;
 mod exit;
 mod functions_file;
 mod inputs;
@@ -69,6 +70,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Eval(eval) => run::eval(&cli.global, eval).await,
         Command::Run(program) => run::run(&cli.global, program).await,
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
+        Command::Evaluations(evaluations) => evaluations::evaluations(&cli.global, evaluations).await,
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,

@@ -25,6 +25,8 @@ pub(crate) struct Checked<'a> {
     pub(crate) program: Program<'a>,
     /// So that it runs once.
     pub(crate) idempotency_key: Option<String>,
+    /// It goes on without its client.
+    pub(crate) detach: bool,
 }
 
 /// Checks the params of `evaluate` against the ceilings of the principal.
@@ -55,7 +57,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         vm: params.vm,
         warnings,
     };
-    Ok(Checked { program, idempotency_key: params.idempotency_key })
+    Ok(Checked { program, idempotency_key: params.idempotency_key, detach: params.detach })
 }
 
 /// Checks the params of `check`.
@@ -73,14 +75,11 @@ pub(crate) fn check<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'a>,
         parse_only: true,
         ..Program::default()
     };
-    Ok(Checked { program, idempotency_key: None })
+    Ok(Checked { program, idempotency_key: None, detach: false })
 }
 
 fn refuse_what_is_not_offered(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
     let unsupported = |sentence: &str| Err(ErrorData::new(RequestCode::Unsupported, sentence));
-    if params.detach {
-        return unsupported("params.detach: this build has no detached evaluations; keep the connection open until the answer comes");
-    }
     if params.check {
         return unsupported("params.check: this build does not check types; leave it out, types are stripped");
     }
@@ -221,7 +220,6 @@ mod tests {
         assert!(message(r#"{"source":"1","idempotencyKey":""}"#).contains("params.idempotencyKey"));
         assert!(message(r#"{"source":"1","timeZone":"../etc"}"#).contains("params.timeZone"));
         assert!(message(r#"{"source":"1","trace":"x"}"#).contains("params.trace"));
-        assert!(message(r#"{"source":"1","detach":true}"#).contains("params.detach"));
         assert!(message(r#"{"source":"1","collections":["orders"]}"#).contains("orders"));
         let long = format!("{{\"source\":\"{}\"}}", "x".repeat(limits::SOURCE_BYTES + 1));
         assert_eq!(checked(&long).unwrap_err().limit.as_deref(), Some("sourceBytes"));

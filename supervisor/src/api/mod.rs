@@ -4,6 +4,7 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod evaluations;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
@@ -24,6 +25,10 @@ pub(crate) enum Method {
     Check,
     /// Needs a worker: `vm.create`.
     VmCreate,
+    /// Reads the journal: `evaluations.get`.
+    EvaluationsGet,
+    /// Reads the journal once there is an answer: `evaluations.wait`.
+    EvaluationsWait,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Answered from what is known.
@@ -47,10 +52,6 @@ pub(crate) enum AtOnce {
     FunctionsTypes,
     /// `functions.call`
     FunctionsCall,
-    /// `evaluations.get`
-    EvaluationsGet,
-    /// `evaluations.wait`
-    EvaluationsWait,
     /// `policy.explain`
     PolicyExplain,
 }
@@ -68,8 +69,8 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
     (method::FUNCTIONS_CALL, Method::AtOnce(AtOnce::FunctionsCall)),
-    (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
-    (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
+    (method::EVALUATIONS_GET, Method::EvaluationsGet),
+    (method::EVALUATIONS_WAIT, Method::EvaluationsWait),
     (method::POLICY_EXPLAIN, Method::AtOnce(AtOnce::PolicyExplain)),
 ];
 

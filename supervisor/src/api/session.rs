@@ -61,9 +61,6 @@ pub(crate) fn answer_at_once(
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
         AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
-        AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
-            unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
-        }
         AtOnce::PolicyExplain => unsupported("this build has no policy to explain"),
     }
 }

@@ -21,6 +21,7 @@ use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
+use crate::journal::{Effects, Entry, Intent, Level};
 use brig_protocol::client::{CallRecord, CallState, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
@@ -65,6 +66,8 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) client: Arc<C>,
     /// Where its calls are recorded.
     pub(crate) audit: Arc<A>,
+    /// Where write calls are kept, before they run and after.
+    pub(crate) effects: Effects,
     /// Where long judgements run.
     pub(crate) judges: Arc<Judges>,
     /// When the evaluation ends in any case.
@@ -89,6 +92,15 @@ enum Stop {
     Cancelled,
     /// The function's own time is over.
     TimedOut,
+}
+
+impl Stop {
+    const fn code(self) -> CallCode {
+        match self {
+            Self::Cancelled => CallCode::Cancelled,
+            Self::TimedOut => CallCode::FunctionTimedOut,
+        }
+    }
 }
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -151,8 +163,12 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             judged = self.judged(claimed) => judged?,
         };
         let recorded = valid.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
+        let mut entry = self.journaled(call, function, &recorded, by).await?;
         let name = &function.full_name;
-        Ok(match self.delivered(call, function, &recorded, by).await {
+        entry.delivered();
+        let answer = self.delivered(call, function, &recorded, by).await;
+        entry.after(answer.as_ref().map_err(|stop| stop.code())).await;
+        Ok(match answer {
             Ok(CallAnswer::Output(output)) => {
                 // Its judgement may wait for others; the evaluation's end does not.
                 tokio::select! {
@@ -187,9 +203,38 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         }
     }
 
+    /// Puts a call that changes something in the journal, before it does.
+    async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<Entry, Refused> {
+        let intent = Intent {
+            call,
+            function: &function.full_name,
+            effect: function.effect,
+            idempotency_key: &self.idempotency_key(call),
+            input_sha256: recorded.input_sha256(),
+            input_bytes: length(recorded.input().get().len()),
+            // A callback's effect is its client's to keep: the record outlives brigd, and
+            // costs no wait for the disk.
+            level: Level::Crash,
+        };
+        let written = tokio::select! {
+            biased;
+            written = self.effects.before(intent) => written,
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+        };
+        written.map_err(|fault| {
+            tracing::error!(evaluation = self.evaluation, call, %fault, "a write call was refused because it could not be kept");
+            let name = &function.full_name;
+            Refused::new(CallCode::JournalUnavailable, format!("{name}: the call can not be kept in the journal now, so it did not run"))
+        })
+    }
+
+    fn idempotency_key(&self, call: u64) -> String {
+        format!("{}:{call}", self.evaluation)
+    }
+
     /// Delivers a call that may run, and awaits the answer for as long as it has.
     async fn delivered(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<CallAnswer, Stop> {
-        let idempotency_key = format!("{}:{call}", self.evaluation);
+        let idempotency_key = self.idempotency_key(call);
         let delivery = Delivery {
             evaluation: &self.evaluation,
             call,

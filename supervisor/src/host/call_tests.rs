@@ -116,6 +116,7 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),
+        effects: Effects::default(),
         principal: OWN,
         table: Arc::new(table),
         client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),

@@ -45,6 +45,7 @@ pub(crate) struct Valid {
 #[derive(Debug)]
 pub(super) struct Recorded {
     claimed: Claimed,
+    input_sha256: String,
 }
 
 /// Why a call does not run.
@@ -177,7 +178,7 @@ impl Valid {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: self.claimed })
+        Ok(Recorded { claimed: self.claimed, input_sha256: self.input_sha256 })
     }
 }
 
@@ -185,6 +186,11 @@ impl Recorded {
     /// The input as the guest's own text.
     pub(super) fn input(&self) -> &RawValue {
         &self.claimed.input
+    }
+
+    /// SHA-256 of that text, in hexadecimal.
+    pub(super) fn input_sha256(&self) -> &str {
+        &self.input_sha256
     }
 }
 
