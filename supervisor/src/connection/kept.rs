@@ -21,7 +21,7 @@ use tokio::time::Instant;
 /// What a request is answered with.
 pub(super) enum Answer {
     /// It ran, and is over.
-    Ran(Ended),
+    Ran(Box<Ended>),
     /// The answer that was given before, or to another.
     Known(Kept),
     /// It goes on, or is over by now.
@@ -128,7 +128,7 @@ async fn run_once(claim: KeyClaim, running: Running, request: Request, parties: 
         if durable {
             parties.service.journal.free_key(parties.peer.uid, &key).await;
         }
-        return Ok(Answer::Ran(ended));
+        return Ok(Answer::Ran(Box::new(ended)));
     }
     let answer = match ended.kept.answer.take() {
         Some(answer) => answer,
@@ -142,7 +142,7 @@ async fn run_once(claim: KeyClaim, running: Running, request: Request, parties: 
         running.answer(Arc::clone(&answer), Instant::now());
     }
     ended.kept.answer = Some(answer);
-    Ok(Answer::Ran(ended))
+    Ok(Answer::Ran(Box::new(ended)))
 }
 
 /// Begins an evaluation that goes on without its connection.

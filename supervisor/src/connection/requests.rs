@@ -263,11 +263,11 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
     }
     let outcome = match request.again(&parties.grant.ceilings) {
         Err(data) => Err(data),
-        Ok((None, false)) => evaluation::run(request, parties).await.map(Answer::Ran),
+        Ok((None, false)) => evaluation::run(request, parties).await.map(|ended| Answer::Ran(Box::new(ended))),
         Ok((key, detached)) => kept::run(key, detached, request, parties).await,
     };
     match outcome {
-        Ok(Answer::Ran(ended)) => send_answer(id, ended, parties).await,
+        Ok(Answer::Ran(ended)) => send_answer(id, *ended, parties).await,
         Ok(Answer::Known(answer)) => send_known(id, &answer, parties).await,
         Ok(Answer::Status(status)) => send_known(id, &status, parties).await,
         Err(data) => {

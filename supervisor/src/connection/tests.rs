@@ -83,7 +83,8 @@ struct Client {
 }
 
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
-    Service::new(config, played(speak).await, Records::open(None).unwrap()).unwrap()
+    let journal = crate::settings::journal(&config).unwrap().1;
+    Service::new(config, played(speak).await, Records::open(None).unwrap(), journal).unwrap()
 }
 
 async fn client() -> Client {

@@ -17,9 +17,12 @@ const BATCH: usize = 64;
 /// Says how the commit ended, to whoever waits for it.
 type Told = Box<dyn FnOnce(Result<(), &JournalFault>) + Send>;
 
+type Work = Box<dyn FnOnce(&Connection) -> Told + Send>;
+type Look = Box<dyn FnOnce(Result<&Connection, &JournalFault>) + Send>;
+
 enum Job {
-    Write { level: Level, work: Box<dyn FnOnce(&Connection) -> Told + Send> },
-    Read(Box<dyn FnOnce(Result<&Connection, &JournalFault>) + Send>),
+    Write { level: Level, work: Work },
+    Read(Look),
 }
 
 /// A way to the thread.
@@ -130,7 +133,7 @@ fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
         let open = connection.get_or_insert_with(|| store::in_memory().map_err(JournalFault::from));
         let mut batch = Vec::new();
         match job {
-            Job::Read(work) => work(open.as_ref().map_err(|fault| &*fault)),
+            Job::Read(work) => work(open.as_ref()),
             Job::Write { level, work } => batch.push((level, work)),
         }
         while !batch.is_empty() && batch.len() < BATCH {
@@ -144,7 +147,7 @@ fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
             }
         }
         if !batch.is_empty() {
-            commit(open.as_ref().map_err(|fault| &*fault), batch, &mut level);
+            commit(open.as_ref(), batch, &mut level);
         }
         if next.is_none() {
             next = queue.blocking_recv();
@@ -156,8 +159,6 @@ fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
         tracing::warn!(%fault, "the journal was not closed");
     }
 }
-
-type Work = Box<dyn FnOnce(&Connection) -> Told + Send>;
 
 /// One transaction for all of them.
 fn commit(connection: Result<&Connection, &JournalFault>, batch: Vec<(Level, Work)>, current: &mut Option<Level>) {
@@ -176,7 +177,7 @@ fn commit(connection: Result<&Connection, &JournalFault>, batch: Vec<(Level, Wor
         tracing::error!(%fault, "a transaction of the journal failed");
     }
     for tell in told {
-        tell(done.as_ref().map(|()| ()));
+        tell(done.as_ref().copied());
     }
 }
 
