@@ -76,6 +76,9 @@ code_table! {
         EvaluationNotFound = "evaluation_not_found": false, "This principal has no evaluation with this id.";
         IdempotencyConflict = "idempotency_conflict": false, "This idempotency key was used with a different request.";
         JournalUnavailable = "journal_unavailable": true, "The journal can not be written or read, so what must be kept can not be; nothing ran.";
+        ApprovalNotFound = "approval_not_found": false, "There is no approval with this id (any more).";
+        ApprovalDecided = "approval_decided": false, "Somebody decided first, or nobody can decide any more; the message says who and what.";
+        ApprovalChanged = "approval_changed": false, "The hash that was given is not that of the input that waits; look again.";
         Unsupported = "unsupported": false, "This build or configuration does not offer that.";
         InternalError = "internal": true, "brigd failed; nothing ran.";
     }
@@ -119,6 +122,8 @@ code_table! {
         OutputTooLarge = "output_too_large": false, "The function ran, but its output is larger than it may be.";
         ApprovalDenied = "approval_denied": false, "A person said no; it did not run.";
         ApprovalExpired = "approval_expired": true, "Nobody decided in time; it did not run.";
+        Revoked = "revoked": false, "An operator revoked the function, or what the evaluation uses; `state` says whether it ran.";
+        BudgetExhausted = "budget_exhausted": true, "The call is over a budget of its rule; it did not run.";
         AuditUnavailable = "audit_unavailable": true, "The audit record could not be written; it did not run.";
         JournalUnavailable = "journal_unavailable": true, "The journal could not be written; it did not run.";
         ClientGone = "client_gone": true, "The client that offers the function went away; whether it had its effect is unknown.";

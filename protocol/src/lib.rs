@@ -23,6 +23,8 @@
 //! an error response to `evaluate` always means that nothing ran. A program that
 //! ran and failed is a result, with a code of [`codes::EvaluationCode`].
 //!
+//! [`admin`] has the methods of the admin socket, whose lines are the same.
+//!
 //! # Worker and supervisor
 //!
 //! JSON-RPC 2.0 bodies behind a four-byte little-endian length ([`frame`]), over the
@@ -41,6 +43,7 @@
 //!
 //! Small fixed frames with descriptors, see [`control`].
 
+pub mod admin;
 pub mod client;
 pub mod codes;
 pub mod control;

@@ -4,9 +4,12 @@
 
 use brig_protocol::client::{
     CallFailure, CancelParams, EvaluateParams, EvaluateResult, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams,
-    HostCallParams, method,
+    FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, FunctionsListParams, FunctionsListResult,
+    FunctionsTypesParams, FunctionsTypesResult, HostCallParams, method,
 };
 use brig_protocol::rpc::{self, ErrorData, Message};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 /// Reads a line into its types and writes it again from them.
@@ -19,6 +22,10 @@ fn written_again(line: &str) -> Vec<u8> {
                 method::HOST_CALL => rpc::request(&id, &method, &serde_json::from_str::<HostCallParams<'_>>(params).unwrap()),
                 method::EVALUATIONS_GET => rpc::request(&id, &method, &serde_json::from_str::<EvaluationsGetParams>(params).unwrap()),
                 method::EVALUATIONS_WAIT => rpc::request(&id, &method, &serde_json::from_str::<EvaluationsWaitParams>(params).unwrap()),
+                method::FUNCTIONS_LIST => rpc::request(&id, &method, &serde_json::from_str::<FunctionsListParams>(params).unwrap()),
+                method::FUNCTIONS_DESCRIBE => rpc::request(&id, &method, &serde_json::from_str::<FunctionsDescribeParams>(params).unwrap()),
+                method::FUNCTIONS_TYPES => rpc::request(&id, &method, &serde_json::from_str::<FunctionsTypesParams<'_>>(params).unwrap()),
+                method::FUNCTIONS_CALL => rpc::request(&id, &method, &serde_json::from_str::<FunctionsCallParams<'_>>(params).unwrap()),
                 other => panic!("no golden vector for {other}"),
             }
         }
@@ -40,6 +47,12 @@ fn written_again(line: &str) -> Vec<u8> {
             }
         }
     }
+}
+
+/// The same for a result of which the method is known.
+fn result_again<T: Serialize + DeserializeOwned>(line: &str) -> Vec<u8> {
+    let Message::Response { id, outcome: Ok(result) } = rpc::read(line.as_bytes()).unwrap() else { panic!("no result: {line}") };
+    rpc::result(&id, &serde_json::from_str::<T>(result.get()).unwrap())
 }
 
 macro_rules! golden {
@@ -66,4 +79,21 @@ golden! {
     a_wait_is_written_as_specified = "23-evaluations-wait.json";
     an_ended_evaluation_is_written_as_specified = "24-ended.json";
     an_unknown_evaluation_is_written_as_specified = "25-unknown.json";
+    a_functions_list_is_written_as_specified = "08-functions-list.json";
+    a_functions_describe_is_written_as_specified = "10-functions-describe.json";
+    a_functions_types_is_written_as_specified = "12-functions-types.json";
+    a_functions_call_is_written_as_specified = "14-functions-call.json";
+}
+
+#[test]
+fn the_results_about_configured_functions_are_written_as_specified() {
+    let list = include_str!("golden/09-functions-listed.json");
+    assert_eq!(String::from_utf8(result_again::<FunctionsListResult>(list.trim_end())).unwrap(), list);
+    let described = include_str!("golden/11-functions-described.json");
+    assert_eq!(String::from_utf8(result_again::<FunctionsDescribeResult>(described.trim_end())).unwrap(), described);
+    let typed = include_str!("golden/13-functions-typed.json");
+    assert_eq!(String::from_utf8(result_again::<FunctionsTypesResult>(typed.trim_end())).unwrap(), typed);
+    for called in [include_str!("golden/15-functions-called.json"), include_str!("golden/16-functions-call-failed.json")] {
+        assert_eq!(String::from_utf8(result_again::<FunctionsCallResult>(called.trim_end())).unwrap(), called);
+    }
 }

@@ -1,22 +1,24 @@
 //! What the operator sets.
 //!
-//! Owns the shape of the configuration file, its defaults and its checks. Without a
-//! file the embedded default holds: everything here has one. Never reads a secret,
-//! and never touches the file again after the start.
+//! Owns the shape of the configuration, its defaults and its checks; [`layers`] reads it.
+//! Without a file the embedded default holds: everything here has one. Never reads a
+//! secret.
 
+pub(crate) mod layers;
+pub(crate) mod tool;
+
+use crate::policy::document::PrincipalTable;
 use brig_protocol::limits::{self, Limits};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Most threads of the runtime: more than any host has cores, fewer than it can not start.
 const THREADS_MOST: usize = 1024;
-/// Longest configuration file, in bytes.
-const FILE_BYTES: u64 = 1024 * 1024;
 
 /// Everything that an operator can set.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// The socket.
@@ -39,10 +41,12 @@ pub(crate) struct Config {
     pub(crate) audit: Audit,
     /// What is kept.
     pub(crate) journal: Kept,
+    /// Who may do what. Empty: the embedded default, see [`crate::policy`].
+    pub(crate) principals: BTreeMap<String, PrincipalTable>,
 }
 
 /// `[journal]`
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Kept {
     /// How long an evaluation stays after its end, in seconds; at least ten minutes.
@@ -62,7 +66,7 @@ impl Default for Kept {
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
     /// File that records are appended to, one JSON text a line; without it they go to
@@ -71,7 +75,7 @@ pub(crate) struct Audit {
 }
 
 /// `[server]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
     /// Path of the client socket; `--socket` wins.
@@ -95,7 +99,7 @@ impl Default for Server {
 }
 
 /// Least confinement with which brigd starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
     /// Everything.
@@ -107,23 +111,29 @@ pub(crate) enum Level {
 }
 
 /// `[sandbox]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Sandbox {
     /// Least confinement; brigd refuses to start below it.
     pub(crate) require: Level,
     /// Whether workers live in namespaces of their own where the kernel allows it.
     pub(crate) namespaces: bool,
+    /// Whether each worker has a cgroup of its own: `true` demands it, `false` goes
+    /// without, nothing takes what the service manager delegates.
+    pub(crate) cgroup: Option<bool>,
+    /// Memory of one worker in its cgroup, in bytes [default: `limits.heap_bytes` and
+    /// 64 MiB].
+    pub(crate) cgroup_memory_bytes: Option<u64>,
 }
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self { require: Level::Strong, namespaces: true }
+        Self { require: Level::Strong, namespaces: true, cgroup: None, cgroup_memory_bytes: None }
     }
 }
 
 /// How workers are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Origin {
     /// Copies of a warmed process.
@@ -133,7 +143,7 @@ pub(crate) enum Origin {
 }
 
 /// `[workers]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Workers {
     /// The worker binary; `--worker` wins. Without it: beside brigd, then libexec.
@@ -160,7 +170,7 @@ impl Default for Workers {
 }
 
 /// `[clients]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Clients {
     /// Most connections at one time.
@@ -192,7 +202,7 @@ impl Default for Clients {
 }
 
 /// `[queue]`
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Queue {
     /// Evaluations that run at the same time.
@@ -214,7 +224,7 @@ impl Default for Queue {
 }
 
 /// `[vms]`
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Vms {
     /// A vm in which nothing ran for so long ends, in milliseconds.
@@ -236,7 +246,7 @@ impl Default for Vms {
 }
 
 /// `[runtime]`
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Runtime {
     /// Threads that serve clients and workers: 0 is one for each core, 1 serves
@@ -263,6 +273,26 @@ pub(crate) enum ConfigFault {
         /// Line, caret, and what is expected.
         fault: String,
     },
+    /// Somebody else could have written it.
+    #[error("the configuration {path} is not trusted: {doubt}")]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        doubt: String,
+    },
+    /// A value that cannot be, and where it stands.
+    #[error("{place}: {setting} is set to {value}; {expected}")]
+    Placed {
+        /// The file and the line.
+        place: layers::Place,
+        /// Which setting.
+        setting: String,
+        /// To what.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
     /// A value that cannot be.
     #[error("{setting} is set to {value}; {expected}")]
     Value {
@@ -276,19 +306,13 @@ pub(crate) enum ConfigFault {
 }
 
 impl Config {
-    /// Reads a file, or takes the embedded default when there is none.
+    /// Reads a file and the drop-ins beside it, or takes the embedded default when there
+    /// is none.
     ///
     /// # Errors
     /// [`ConfigFault`] with the place and what is expected there.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, ConfigFault> {
-        let Some(path) = path else { return Ok(Self::default()) };
-        let config = Self::parse(path, &read_bounded(path)?)?;
-        config.check().map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })?;
-        Ok(config)
-    }
-
-    fn parse(path: &Path, text: &str) -> Result<Self, ConfigFault> {
-        toml::from_str(text).map_err(|fault| ConfigFault::Malformed { path: path.to_owned(), fault: fault.to_string() })
+        path.map_or_else(|| Ok(Self::default()), |path| layers::Layers::read(path)?.config())
     }
 
     /// Whether every value can be.
@@ -349,24 +373,7 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] for a limit that does not exist or is out of range.
     pub(crate) fn ceilings(&self) -> Result<Limits, ConfigFault> {
-        let mut values = match serde_json::to_value(Limits::DEFAULT) {
-            Ok(serde_json::Value::Object(values)) => values,
-            _ => serde_json::Map::new(),
-        };
-        for (name, value) in &self.limits {
-            let setting = format!("limits.{name}");
-            let Some(row) = limits::LIMITS.iter().find(|row| row.setting == setting) else {
-                let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
-                let near = crate::api::params::nearest(&setting, &known);
-                let advice = near.map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean {near}?"));
-                return Err(fault(&setting, value, &format!("there is no such limit; {advice}")));
-            };
-            if *value < row.minimum || *value > row.maximum {
-                return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
-            }
-            values.insert(row.name.to_owned(), (*value).into());
-        }
-        serde_json::from_value(values.into()).map_err(|wrong| fault("limits", wrong, "every limit is a whole number"))
+        limits_over(Limits::DEFAULT, "limits", &self.limits)
     }
 
     /// The file mode of the socket.
@@ -387,17 +394,34 @@ impl Config {
     }
 }
 
-fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
-    ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
+/// `base` with what a table of limits at `place` sets.
+///
+/// # Errors
+/// [`ConfigFault::Value`] for a limit that does not exist or is out of range.
+pub(crate) fn limits_over(base: Limits, place: &str, set: &BTreeMap<String, u64>) -> Result<Limits, ConfigFault> {
+    let mut values = match serde_json::to_value(base) {
+        Ok(serde_json::Value::Object(values)) => values,
+        _ => serde_json::Map::new(),
+    };
+    for (name, value) in set {
+        let setting = format!("{place}.{name}");
+        let Some(row) = limits::LIMITS.iter().find(|row| row.setting.strip_prefix("limits.") == Some(name)) else {
+            let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
+            let near = crate::api::params::nearest(&format!("limits.{name}"), &known);
+            let advice = near.map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+            return Err(fault(&setting, value, &format!("there is no such limit; {advice}")));
+        };
+        if *value < row.minimum || *value > row.maximum {
+            return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
+        }
+        values.insert(row.name.to_owned(), (*value).into());
+    }
+    serde_json::from_value(values.into()).map_err(|wrong| fault(place, wrong, "every limit is a whole number"))
 }
 
-fn read_bounded(path: &Path) -> Result<String, ConfigFault> {
-    let unreadable = |fault| ConfigFault::Unreadable { path: path.to_owned(), fault };
-    let length = std::fs::metadata(path).map_err(unreadable)?.len();
-    if length > FILE_BYTES {
-        return Err(unreadable(std::io::Error::other(format!("it has {length} bytes; at most {FILE_BYTES} are read"))));
-    }
-    std::fs::read_to_string(path).map_err(unreadable)
+/// A value that cannot be.
+pub(crate) fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
+    ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
 }
 
 #[cfg(test)]
@@ -406,7 +430,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Config, ConfigFault> {
-        let config = Config::parse(Path::new("brig.toml"), text)?;
+        let config = layers::parse_strictly(Path::new("brig.toml"), text)?;
         config.check()?;
         Ok(config)
     }

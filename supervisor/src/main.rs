@@ -5,6 +5,7 @@
 
 mod admission;
 mod api;
+mod cgroup;
 mod channel;
 mod config;
 mod connection;
@@ -20,19 +21,26 @@ mod nursery;
 mod policy;
 mod pool;
 mod records;
+mod reload;
 mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod tools;
 mod vm;
+mod watchdog;
 
 use clap::Parser;
 use config::Config;
 use settings::{Arguments, Fault};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arc::new(Arguments::parse());
+    if let Some(tool) = &arguments.tool {
+        return tool.run();
+    }
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
@@ -44,13 +52,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(arguments: &Arguments) -> Result<(), Fault> {
+fn start(arguments: &Arc<Arguments>) -> Result<(), Fault> {
     settings::harden()?;
     let mut config = Config::load(arguments.config.as_deref())?;
     arguments.override_settings(&mut config);
     config.check()?;
+    // Compiled again where it is kept: here only so that a fault ends brigd before anything starts.
+    policy::Policy::compile(&config)?;
     logging::start(&config.server.log);
-    let workers = settings::worker_settings(&config)?;
+    let mut workers = settings::worker_settings(&config)?;
+    // Before there are threads and children: what brigd starts is born where brigd is.
+    if !arguments.check {
+        workers.cgroups = settings::claim_cgroups(&config)?;
+    }
     let runtime = settings::runtime(config.runtime.threads)?;
     let outcome = runtime.block_on(serve::run(config, workers, arguments));
     // Whatever still runs on the runtime's threads has no claim to be awaited.

@@ -9,8 +9,10 @@ use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
+use crate::reload::Source;
 use crate::service::{Phase, Service};
 use crate::settings::{self, Arguments, Fault};
+use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
 use std::os::fd::AsFd;
@@ -36,11 +38,11 @@ const LAST_WORKERS: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// [`Fault`]: it could not start.
-pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arguments) -> Result<(), Fault> {
+pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc<Arguments>) -> Result<(), Fault> {
     // Signals first: one that comes during the start must not be lost.
     let mut signals = Signals::new(arguments.exit_on_stdin_close)?;
-    let mut sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
-    if sockets.is_empty() && config.server.socket.is_none() && !arguments.check {
+    let sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
+    if sockets.client.is_none() && config.server.socket.is_none() && !arguments.check {
         return Err(Fault::NoSocket);
     }
     let pool = tokio::select! {
@@ -57,21 +59,28 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     }
     // Before anyone can connect: what a crash left is told to whoever asks.
     let (_state, journal) = settings::journal(&config)?;
-    let listener = match sockets.pop() {
+    let counters = settings::counters(&journal)?;
+    let listener = match sockets.client {
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
+    if let Some(admin) = sockets.admin {
+        tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
+        drop(admin);
+    }
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records, journal)?;
+    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), (journal, counters))?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
-    notify::ready(&format!("level {}", sandbox.level));
+    notify::ready(&shown(&service));
 
     let tracker = TaskTracker::new();
     tokio::select! {
         () = accept(&listener, &service, &tracker) => {}
         () = keep_house(&service) => {}
         () = tell_status(&service, signals.status) => {}
+        () = reload_when_asked(&service, signals.reload) => {}
+        () = watchdog::keep_fed(&service.pool) => {}
         name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
     }
     // Dropping it removes the path: whoever comes now starts another brigd.
@@ -126,7 +135,7 @@ fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
 }
 
 async fn keep_house(service: &Service) {
-    let mut tidied = Instant::now();
+    let (mut told, mut tidied) = (shown(service), Instant::now());
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         service.answers.expire(Instant::now());
@@ -134,7 +143,31 @@ async fn keep_house(service: &Service) {
             tidied = Instant::now();
             service.journal.tidy().await;
         }
+        // Only what changed, and at most once a round.
+        let now = shown(service);
+        if now != told {
+            notify::status(&now);
+            told = now;
+        }
     }
+}
+
+/// What `systemctl status` shows: confinement, workers, queue.
+fn shown(service: &Service) -> String {
+    let (running, waiting) = service.admission.counts();
+    let pool = service.pool.stats();
+    let sandbox = service.pool.sandbox();
+    let mut text = format!(
+        "level {}; workers {} ready, {} in use; evaluations {running} running, {waiting} waiting; vms {}",
+        sandbox.level,
+        pool.ready,
+        pool.leased,
+        service.vms.count()
+    );
+    if pool.failures > 0 {
+        text.push_str(&format!("; no worker could be made {} times in a row", pool.failures));
+    }
+    text
 }
 
 /// Lets what runs go on until the drain limit, or another signal. Clients stay
@@ -181,6 +214,7 @@ async fn tell_status(service: &Service, mut asked: Signal) {
             failures = pool.failures,
             last_failure = pool.last_failure,
             read_back_us = pool.read_back_time.as_micros(),
+            cgroup_us = pool.cgroup_time.as_micros(),
             counters = %service.metrics.summary(),
             "status"
         );
@@ -189,10 +223,26 @@ async fn tell_status(service: &Service, mut asked: Signal) {
     std::future::pending().await
 }
 
+/// On SIGHUP: the configuration is read again.
+async fn reload_when_asked(service: &Arc<Service>, mut asked: Signal) {
+    while asked.recv().await.is_some() {
+        notify::reloading();
+        let again = Arc::clone(service);
+        match tokio::task::spawn_blocking(move || again.reload()).await {
+            Ok(Ok(done)) => tracing::info!(after_restart = done.after_restart.join(", "), "the configuration was reloaded"),
+            Ok(Err(fault)) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
+            Err(fault) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
+        }
+        notify::ready(&shown(service));
+    }
+    std::future::pending().await
+}
+
 /// The signals that mean something here.
 struct Signals {
     stop: Stop,
     status: Signal,
+    reload: Signal,
 }
 
 /// What stops brigd: signals, and the end of the pipe that whoever started it holds.
@@ -208,7 +258,7 @@ impl Signals {
         let held =
             until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
         let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };
-        Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
+        Ok(Self { stop, status: listen(SignalKind::user_defined1())?, reload: listen(SignalKind::hangup())? })
     }
 }
 

@@ -12,9 +12,11 @@ use crate::host::schema::cache::SchemaCache;
 use crate::journal::Journal;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
+use crate::policy::counters::Counters;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
+use crate::reload::Source;
 use crate::vm::Vms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +40,8 @@ pub(crate) struct Service {
     pub(crate) config: Config,
     /// Who may do what.
     pub(crate) policy: PolicyStore,
+    /// What was used of budgets.
+    pub(crate) counters: Arc<Counters>,
     /// Ready workers.
     pub(crate) pool: Arc<Pool>,
     /// Who runs and who waits.
@@ -68,6 +72,8 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    /// Where the configuration comes from.
+    pub(crate) source: Source,
 }
 
 impl Service {
@@ -75,10 +81,17 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, journal: Arc<Journal>) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(
+        config: Config,
+        pool: Arc<Pool>,
+        records: Records,
+        source: Source,
+        (journal, counters): (Arc<Journal>, Counters),
+    ) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
             policy,
+            counters: Arc::new(counters),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),
@@ -95,6 +108,7 @@ impl Service {
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
+            source,
             config,
         }))
     }

@@ -3,10 +3,13 @@
 //! Owns the command line, the exit codes, and what the process does to itself before
 //! it does anything else.
 
+use crate::cgroup::{self, CgroupFault, Cgroups};
 use crate::config::{Config, ConfigFault, Level, Origin};
-use crate::journal::{Journal, OpenFault, Retention, StateDir, StateFault};
+use crate::journal::{Counts, Journal, OpenFault, Retention, StateDir, StateFault};
 use crate::listener::BindFault;
+use crate::policy::counters::{Counters, SteadyClock};
 use crate::pool::{PoolError, WorkerSettings};
+use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,8 +24,11 @@ const KEPT_CPU_SLACK_MS: u32 = 1_000;
 
 /// The brig supervisor: evaluates untrusted JavaScript next to trusted credentials.
 #[derive(Debug, clap::Parser)]
-#[command(name = "brigd", version, about)]
+#[command(name = "brigd", version, about, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    /// A tool to run instead of serving.
+    #[command(subcommand)]
+    pub(crate) tool: Option<Tool>,
     /// Path of the client socket; not needed when systemd hands one over.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
@@ -81,6 +87,9 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error("no workers: {0}")]
     Pool(#[from] PoolError),
+    /// The host's, or the operator's: no cgroups where they are demanded.
+    #[error("no workers: {0}, and sandbox.cgroup demands it")]
+    Cgroup(#[from] CgroupFault),
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
@@ -106,7 +115,7 @@ impl Fault {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
-            Self::Pool(_) => 3,
+            Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
             Self::State(_) | Self::Journal(_) => 5,
             Self::System { .. } => 1,
@@ -171,6 +180,18 @@ pub(crate) fn journal(config: &Config) -> Result<(Option<StateDir>, Arc<Journal>
     Ok((Some(dir), journal))
 }
 
+/// What budgets used, kept where anything is.
+///
+/// # Errors
+/// [`Fault::System`] when it can not be read: then no budget could be trusted.
+pub(crate) fn counters(journal: &Arc<Journal>) -> Result<Counters, Fault> {
+    if !journal.is_durable() {
+        return Ok(Counters::default());
+    }
+    let counters = Counters::kept_in(Box::new(Counts::of(Arc::clone(journal))), Box::<SteadyClock>::default());
+    counters.map_err(|fault| Fault::system("read what budgets used", io::Error::other(fault)))
+}
+
 /// Before anything else: no core, no debugger, files for nobody but this user and
 /// group, and as many descriptors as may be.
 ///
@@ -224,6 +245,22 @@ pub(crate) fn worker_settings(config: &Config) -> Result<WorkerSettings, Fault> 
         generation_age: Duration::from_secs(config.workers.generation_seconds),
         ..WorkerSettings::default()
     })
+}
+
+/// Cgroups for workers, as the operator wishes and the service manager delegates.
+///
+/// # Errors
+/// [`Fault::Cgroup`] when they are demanded; [`Fault::Config`].
+pub(crate) fn claim_cgroups(config: &Config) -> Result<Option<Arc<Cgroups>>, Fault> {
+    let memory_max = match config.sandbox.cgroup_memory_bytes {
+        Some(bytes) => bytes,
+        None => config.ceilings()?.heap_bytes.saturating_add(cgroup::OVERHEAD_BYTES),
+    };
+    let cgroups = Cgroups::claim(config.sandbox.cgroup.into(), memory_max)?;
+    if let Some(cgroups) = &cgroups {
+        tracing::info!(root = %cgroups.root().display(), memory_max, "each worker has a cgroup");
+    }
+    Ok(cgroups)
 }
 
 /// First of the uids that workers get from root when no range is set: no distribution,

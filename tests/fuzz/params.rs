@@ -5,9 +5,9 @@ use crate::drive::{behaviour, fuzz};
 use crate::envelopes::WORDS;
 use crate::same::assert_same;
 use brig_protocol::client::{
-    CallFailure, CancelParams, CheckParams, EvaluateParams, EvaluateResult, FunctionMap, FunctionsCallParams, HostCallParams,
-    HostCancelParams, InitializeParams, InitializeResult, Mode, OutputNote, Permissions, Scope, VmCreateParams, VmDisposeParams,
-    WarningNote,
+    CallFailure, CancelParams, CheckParams, EvaluateParams, EvaluateResult, FunctionMap, FunctionsCallParams, FunctionsDescribeParams,
+    FunctionsListParams, FunctionsTypesParams, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, Mode, OutputNote,
+    Permissions, Scope, VmCreateParams, VmDisposeParams, WarningNote,
 };
 use brig_protocol::json;
 use brig_protocol::limits::{LIMITS, Limits, RequestedLimits};
@@ -82,6 +82,9 @@ fn params_are_refused_or_understood_in_full() {
             VmCreateParams<'_>,
             VmDisposeParams,
             FunctionsCallParams<'_>,
+            FunctionsDescribeParams,
+            FunctionsListParams,
+            FunctionsTypesParams<'_>,
             RequestedLimits,
             Limits,
         );

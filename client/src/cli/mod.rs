@@ -11,6 +11,7 @@ mod evaluations;
 mod exit;
 mod functions_file;
 mod inputs;
+mod mcp;
 mod read;
 mod render;
 mod repl;
@@ -72,6 +73,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
         Command::Evaluations(evaluations) => evaluations::evaluations(&cli.global, evaluations).await,
         Command::Check(check) => check::check(&cli.global, check).await,
+        Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
     };

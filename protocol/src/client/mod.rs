@@ -8,6 +8,7 @@ mod answer;
 mod evaluate;
 mod evaluations;
 mod function;
+mod functions;
 mod permissions;
 mod session;
 
@@ -17,9 +18,13 @@ pub use answer::{
 pub use evaluate::{CancelParams, Capture, CheckParams, EvaluateParams, Form, Language, OutputOptions};
 pub use evaluations::{EvaluationState, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, WAIT_DEFAULT_MS, WAIT_MOST_MS};
 pub use function::{Effect, Example, FunctionDeclaration, FunctionMap, HostFunctions};
+pub use functions::{
+    ExampleShown, FunctionListed, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
+    FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, Retry, ToolText,
+};
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};
 pub use session::{
-    CallFailure, ClientInfo, FunctionsCallParams, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote,
+    ApprovalNote, CallFailure, ClientInfo, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote,
     PROTOCOL_VERSION, Principal, ServerInfo, StartedNote, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult,
     WarningNote,
 };
@@ -60,6 +65,8 @@ pub mod method {
     pub const HOST_CANCEL: &str = "host.cancel";
     /// Supervisor tells: the id of an evaluation that asked to be announced.
     pub const EVALUATION_STARTED: &str = "evaluation.started";
+    /// Supervisor tells: a call waits for a person.
+    pub const EVALUATION_APPROVAL: &str = "evaluation.approval";
     /// Supervisor tells: console output.
     pub const EVALUATION_OUTPUT: &str = "evaluation.output";
     /// Supervisor tells: something that the caller would otherwise lose.

@@ -126,20 +126,6 @@ pub struct VmListResult {
     pub vms: Vec<VmInfo>,
 }
 
-/// Params of `functions.call`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FunctionsCallParams<'a> {
-    /// `collection.function` or its command spelling.
-    pub function: String,
-    /// A JSON object; `{}` when left out.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<&'a RawValue>,
-    /// At most so long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
 /// Params of `host.call`: the supervisor asks the client to run a callback.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -232,4 +218,21 @@ pub struct WarningNote {
     pub evaluation: String,
     /// What it is about.
     pub warning: Warning,
+}
+
+/// Params of `evaluation.approval`: a call waits for a person, and with it, unless
+/// something else runs, the evaluation's wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalNote {
+    /// Of which evaluation.
+    pub evaluation: String,
+    /// Number of the call within it.
+    pub call: u64,
+    /// `collection.function`.
+    pub function: String,
+    /// The id by which an approver finds it, `ap_…`.
+    pub approval: String,
+    /// How long it is awaited, in milliseconds.
+    pub expires_in_ms: u64,
 }

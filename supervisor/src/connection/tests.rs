@@ -83,8 +83,11 @@ struct Client {
 }
 
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
+    let arguments = <crate::settings::Arguments as clap::Parser>::parse_from(["brigd"]);
+    let source = crate::reload::Source::new(Arc::new(arguments));
     let journal = crate::settings::journal(&config).unwrap().1;
-    Service::new(config, played(speak).await, Records::open(None).unwrap(), journal).unwrap()
+    let counters = crate::settings::counters(&journal).unwrap();
+    Service::new(config, played(speak).await, Records::open(None).unwrap(), source, (journal, counters)).unwrap()
 }
 
 async fn client() -> Client {

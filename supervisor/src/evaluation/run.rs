@@ -130,6 +130,7 @@ impl Run {
                 audit: Arc::clone(&parties.service.audit),
                 effects,
                 judges: Arc::clone(&parties.service.judges),
+                counts: parties.service.counters.for_evaluation(),
                 until: until.into_std(),
                 cancelled: CancellationToken::new(),
             }),

@@ -1,25 +1,12 @@
-//! Counters that outlive brigd, and records of approvals.
+//! What budgets used, and records of approvals: kept for others.
 //!
-//! Owns taking several amounts at once, or none of them. Never knows what is counted:
-//! policy names the keys, the windows and the bounds.
+//! Owns their rows. Never decides: policy counts and approvals judge.
 
 use super::{Journal, JournalFault, Level};
-use rusqlite::{Connection, OptionalExtension as _, params};
-
-/// An amount to take.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Charge {
-    /// Of whom and what, as the principal and the function.
-    pub(crate) key: String,
-    /// Which window of time, by its beginning in milliseconds since 1970.
-    pub(crate) window_ms: i64,
-    /// How much.
-    pub(crate) amount: f64,
-    /// Most that may be used in the window.
-    pub(crate) most: f64,
-    /// When the window is over.
-    pub(crate) expires_ms: i64,
-}
+use crate::policy::amount::Amount;
+use crate::policy::counters::{CounterStore, SavedCount, StoreFault};
+use rusqlite::params;
+use std::sync::Arc;
 
 /// A question to a person, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,47 +25,8 @@ pub(crate) struct ApprovalRow {
     pub(crate) record: String,
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "called by the budgets of policy and by approvals"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "for approvals, which are not here yet"))]
 impl Journal {
-    /// Takes all of these amounts, or none: then the index of the first that would be too
-    /// much. One transaction, so two calls never take the same rest. A write call's intent
-    /// comes after it in the same log: what makes that durable makes this.
-    ///
-    /// # Errors
-    /// When the journal can not be written: then nothing is taken.
-    pub(crate) async fn charge(&self, charges: Vec<Charge>) -> Result<Result<(), usize>, JournalFault> {
-        self.write(Level::Crash, move |connection| {
-            // Several may be of one key: each is added before the next is looked at.
-            for (index, charge) in charges.iter().enumerate() {
-                let used = used(connection, charge)?;
-                if used + charge.amount > charge.most {
-                    undo(connection, charges.get(..index).unwrap_or_default())?;
-                    return Ok(Err(index));
-                }
-                add(connection, charge)?;
-            }
-            Ok(Ok(()))
-        })
-        .await
-    }
-
-    /// Gives amounts back, of a call that is known not to have run.
-    ///
-    /// # Errors
-    /// When the journal can not be written: then they stay taken.
-    pub(crate) async fn give_back(&self, charges: Vec<Charge>) -> Result<(), JournalFault> {
-        self.write(Level::Crash, move |connection| undo(connection, &charges)).await
-    }
-
-    /// What is used of a key in a window.
-    ///
-    /// # Errors
-    /// When the journal can not be read.
-    pub(crate) async fn counted(&self, key: &str, window_ms: i64) -> Result<f64, JournalFault> {
-        let charge = Charge { key: key.to_owned(), window_ms, amount: 0.0, most: 0.0, expires_ms: 0 };
-        self.read(move |connection| used(connection, &charge)).await
-    }
-
     /// Keeps an approval as it now is.
     ///
     /// # Errors
@@ -121,28 +69,54 @@ impl Journal {
     }
 }
 
-fn used(connection: &Connection, charge: &Charge) -> Result<f64, JournalFault> {
-    let mut query = connection.prepare_cached("SELECT used FROM counters WHERE key = ?1 AND window = ?2")?;
-    Ok(query.query_row(params![charge.key, charge.window_ms], |row| row.get(0)).optional()?.unwrap_or_default())
-}
+/// What budgets used, for the counters of policy.
+#[derive(Debug)]
+pub(crate) struct Counts(Arc<Journal>);
 
-fn add(connection: &Connection, charge: &Charge) -> Result<(), JournalFault> {
-    let Charge { key, window_ms, amount, expires_ms, .. } = charge;
-    connection
-        .prepare_cached("INSERT INTO counters VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key, window) DO UPDATE SET used = used + ?3")?
-        .execute(params![key, window_ms, amount, expires_ms])?;
-    Ok(())
-}
-
-fn undo(connection: &Connection, charges: &[Charge]) -> Result<(), JournalFault> {
-    for charge in charges {
-        connection.prepare_cached("UPDATE counters SET used = max(0.0, used - ?3) WHERE key = ?1 AND window = ?2")?.execute(params![
-            charge.key,
-            charge.window_ms,
-            charge.amount
-        ])?;
+impl Counts {
+    /// Those in this journal.
+    pub(crate) const fn of(journal: Arc<Journal>) -> Self {
+        Self(journal)
     }
-    Ok(())
+}
+
+impl CounterStore for Counts {
+    fn load_all(&self, now_ms: u64) -> Result<Vec<SavedCount>, StoreFault> {
+        let loaded = self.0.writer.blocking(None, move |connection| {
+            let mut query = connection.prepare_cached("SELECT uid, key, begins, used, expires FROM counters WHERE expires > ?1")?;
+            let rows = query.query_map([signed(now_ms)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+            rows.map(|row| count(row?)).collect()
+        });
+        loaded.map_err(|fault| StoreFault(fault.to_string()))
+    }
+
+    /// What is kept outlives brigd. It outlives the machine once a write call's intent
+    /// does, which comes after it in the same log.
+    fn save(&self, changes: &[SavedCount]) -> Result<(), StoreFault> {
+        let changes = changes.to_vec();
+        let saved = self.0.writer.blocking(Some(Level::Crash), move |connection| {
+            for change in &changes {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO counters VALUES (?1, ?2, ?3, ?4, ?5) \
+                         ON CONFLICT (uid, key, begins) DO UPDATE SET used = ?4, expires = ?5",
+                    )?
+                    .execute(params![change.uid, &*change.key, signed(change.from_ms), change.used.to_string(), signed(change.until_ms)])?;
+            }
+            Ok(())
+        });
+        saved.map_err(|fault| StoreFault(fault.to_string()))
+    }
+}
+
+fn count((uid, key, begins, used, expires): (u32, String, i64, String, i64)) -> Result<SavedCount, JournalFault> {
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or_default();
+    let used = Amount::parse(&used).map_err(|fault| JournalFault::Store(format!("the amount {used} of a budget {fault}")))?;
+    Ok(SavedCount { uid, key: key.into(), from_ms: unsigned(begins), used, until_ms: unsigned(expires) })
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -150,33 +124,32 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::super::{Retention, StateDir};
     use super::*;
-    use std::sync::Arc;
 
     const RETENTION: Retention = Retention { age_ms: 1_000_000, evaluations_each: 10, bytes_each: 1 << 20, bytes: 1 << 26 };
 
-    fn charge(key: &str, amount: f64, most: f64) -> Charge {
-        Charge { key: key.to_owned(), window_ms: 0, amount, most, expires_ms: i64::MAX }
+    fn saved(key: &str, used: &str, until_ms: u64) -> SavedCount {
+        SavedCount { uid: 7, key: key.into(), from_ms: 5, used: Amount::parse(used).unwrap(), until_ms }
     }
 
     #[tokio::test]
-    async fn all_amounts_are_taken_or_none_however_many_ask_at_once() {
-        let journal = Journal::in_memory(RETENTION).unwrap();
-        let mut asked = tokio::task::JoinSet::new();
-        for _ in 0..20 {
-            let journal = Arc::clone(&journal);
-            asked.spawn(async move { journal.charge(vec![charge("calls", 1.0, 7.0), charge("sum", 10.0, 500.0)]).await.unwrap() });
+    async fn what_budgets_used_is_exact_after_a_restart_and_gone_after_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        {
+            let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
+            let counts = Counts::of(Arc::clone(&journal));
+            counts.save(&[saved("sum", "0.1", 2_000), saved("over", "1", 900)]).unwrap();
+            counts.save(&[saved("sum", "99.300000000001", 2_000)]).unwrap();
+            journal.close().await;
+            assert!(counts.save(&[saved("late", "1", 2_000)]).is_err());
         }
-        let outcomes = asked.join_all().await;
-        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 7);
-        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(()) | Err(0))));
-        assert_eq!(journal.charge(vec![charge("sum", 430.0, 500.0), charge("calls", 1.0, 7.0)]).await, Ok(Err(1)));
-        assert_eq!(journal.counted("sum", 0).await, Ok(70.0));
-        journal.give_back(vec![charge("calls", 1.0, 7.0)]).await.unwrap();
-        assert_eq!(journal.charge(vec![charge("calls", 1.0, 7.0)]).await, Ok(Ok(())));
+        let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
+        assert_eq!(Counts::of(Arc::clone(&journal)).load_all(1_000).unwrap(), [saved("sum", "99.300000000001", 2_000)]);
+        journal.close().await;
     }
 
     #[tokio::test]
-    async fn counters_and_approvals_are_there_after_a_restart() {
+    async fn approvals_are_there_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let row = |state: &str| ApprovalRow {
@@ -189,12 +162,10 @@ mod tests {
         };
         {
             let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
-            journal.charge(vec![charge("calls", 3.0, 3.0)]).await.unwrap().unwrap();
             journal.put_approval(row("pending")).await.unwrap();
             journal.close().await;
         }
         let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
-        assert_eq!(journal.charge(vec![charge("calls", 1.0, 3.0)]).await, Ok(Err(0)));
         assert_eq!(journal.approvals("pending", 10).await, Ok(vec![row("pending")]));
         journal.put_approval(row("denied")).await.unwrap();
         assert_eq!(journal.approvals("pending", 10).await, Ok(vec![]));

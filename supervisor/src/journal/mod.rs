@@ -18,6 +18,7 @@ mod store;
 mod writer;
 
 pub(crate) use calls::{Effects, Entry, Intent};
+pub(crate) use counters::Counts;
 pub(crate) use dir::{StateDir, StateFault};
 pub(crate) use evaluations::{Keep, KeyClaim, Retention, Stored};
 pub(crate) use stage::{Stage, reached};

@@ -65,13 +65,14 @@ CREATE TRIGGER used_less AFTER DELETE ON evaluations BEGIN
     UPDATE used SET evaluations = evaluations - 1, bytes = bytes - old.bytes WHERE uid = old.uid;
 END;
 
--- Budgets: one row for each key and window.
+-- What budgets used, slot by slot. Amounts are exact decimal numbers, as text.
 CREATE TABLE counters (
+    uid INTEGER NOT NULL,
     key TEXT NOT NULL,
-    window INTEGER NOT NULL,
-    used REAL NOT NULL,
+    begins INTEGER NOT NULL,
+    used TEXT NOT NULL,
     expires INTEGER NOT NULL,
-    PRIMARY KEY (key, window)
+    PRIMARY KEY (uid, key, begins)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX counters_expiring ON counters (expires);
 

@@ -173,7 +173,7 @@ mod tests {
         let mode: String = first.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         let synchronous: i64 = first.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
         assert_eq!((mode.as_str(), synchronous), ("wal", 2));
-        first.execute("INSERT INTO counters VALUES ('k', 0, 1.0, 5)", []).unwrap();
+        first.execute("INSERT INTO counters VALUES (1, 'k', 0, '1', 5)", []).unwrap();
         drop(first);
         let again: i64 = open(&path, MOST).unwrap().query_row("SELECT count(*) FROM counters", [], |row| row.get(0)).unwrap();
         assert_eq!(again, 1);

@@ -93,6 +93,43 @@ impl Writer {
         self.sender().is_some_and(|jobs| jobs.try_send(Job::Write { level: Level::Crash, work }).is_ok())
     }
 
+    /// Does `work` as [`Self::write`] or [`Self::read`] would, and blocks the thread until it
+    /// is done. For threads that may wait; it does not panic on others.
+    pub(super) fn blocking<T: Send + 'static>(
+        &self,
+        level: Option<Level>,
+        work: impl FnOnce(&Connection) -> Result<T, JournalFault> + Send + 'static,
+    ) -> Result<T, JournalFault> {
+        let (sender, answer) = std::sync::mpsc::sync_channel(1);
+        let mut job = match level {
+            None => Job::Read(Box::new(move |connection| {
+                sender.send(connection.map_err(Clone::clone).and_then(work)).ok();
+            })),
+            Some(level) => Job::Write {
+                level,
+                work: Box::new(move |connection| {
+                    let done = in_savepoint(connection, work);
+                    Box::new(move |committed| {
+                        sender.send(committed.map_err(Clone::clone).and(done)).ok();
+                    })
+                }),
+            },
+        };
+        let until = std::time::Instant::now() + super::WAIT;
+        let jobs = self.sender().ok_or(JournalFault::Closed)?;
+        loop {
+            match jobs.try_send(job) {
+                Ok(()) => break,
+                Err(mpsc::error::TrySendError::Closed(_)) => return Err(JournalFault::Closed),
+                Err(mpsc::error::TrySendError::Full(_)) if std::time::Instant::now() >= until => return Err(JournalFault::Slow),
+                Err(mpsc::error::TrySendError::Full(back)) => job = back,
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        answer.recv_timeout(left).unwrap_or(Err(JournalFault::Slow))
+    }
+
     /// Takes no more jobs, and waits until those that wait are done.
     pub(super) async fn close(&self) {
         drop(self.jobs.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
@@ -198,7 +235,7 @@ mod tests {
 
     fn put(key: &'static str) -> impl FnOnce(&Connection) -> Result<(), JournalFault> + Send + 'static {
         move |connection| {
-            connection.execute("INSERT INTO counters VALUES (?1, 0, 1.0, 0)", [key])?;
+            connection.execute("INSERT INTO counters VALUES (1, ?1, 0, '1', 0)", [key])?;
             Ok(())
         }
     }
@@ -240,7 +277,7 @@ mod tests {
         };
         writer.read(limit).await.unwrap();
         let large = |connection: &Connection| {
-            connection.execute("INSERT INTO counters VALUES (?1, 0, 1.0, 0)", ["x".repeat(100_000)])?;
+            connection.execute("INSERT INTO counters VALUES (1, ?1, 0, '1', 0)", ["x".repeat(100_000)])?;
             Ok(())
         };
         assert!(matches!(writer.write(Level::Power, large).await, Err(JournalFault::Store(_))));

@@ -1,13 +1,14 @@
 //! The states of one host call before it runs.
 //!
-//! Owns the order: what a worker claimed is permitted, then valid, then recorded;
-//! each state can only be made from the one before, and only [`Recorded`] can be
-//! delivered. Never talks to a client.
+//! Owns the order: what a worker claimed is permitted, then valid, then charged to its
+//! budgets, then recorded; each state can only be made from the one before, and only a
+//! recorded call can be begun and delivered. Never talks to a client.
 
 use crate::host::audit::{AuditSink, Event, Record};
-use crate::host::permission::{self, Permit, Question};
+use crate::host::permission::{self, Input, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
+use crate::policy::counters::{EvaluationCounts, Taken};
 use brig_protocol::client::Operation;
 use brig_protocol::codes::CallCode;
 use brig_protocol::json::{self, Counts};
@@ -41,11 +42,26 @@ pub(crate) struct Valid {
     input_sha256: String,
 }
 
-/// A valid call that is on record: it may run.
+/// A valid call that has what it takes of its budgets. Dropped before it begins, it
+/// gives all of it back.
+#[derive(Debug)]
+pub(super) struct Charged {
+    valid: Valid,
+    taken: Taken,
+}
+
+/// A valid call that is paid for and on record: it may run.
 #[derive(Debug)]
 pub(super) struct Recorded {
     claimed: Claimed,
     input_sha256: String,
+    taken: Taken,
+}
+
+/// A call that is given to whoever runs it. Its effect can not be undone.
+#[derive(Debug)]
+pub(super) struct Begun {
+    claimed: Claimed,
 }
 
 /// Why a call does not run.
@@ -57,11 +73,13 @@ pub(crate) struct Refused {
     pub(crate) message: String,
     /// Which rule said no, for the record.
     pub(crate) rule: Option<String>,
+    /// When it is worth trying again.
+    pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Refused {
     pub(super) fn new(code: CallCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), rule: None }
+        Self { code, message: message.into(), rule: None, retry_after_ms: None }
     }
 }
 
@@ -117,12 +135,13 @@ impl Claimed {
             collection: &function.collection_name,
             function: &function.name,
             operation: Operation::Invoke,
-            input: tree.as_ref(),
+            input: tree.as_ref().map(|tree| Input { tree, text: self.input.get() }),
         };
         let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
-            code: CallCode::PermissionDenied,
+            code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
+            retry_after_ms: None,
         })?;
         Ok(Permitted { claimed: self, permit, tree })
     }
@@ -165,20 +184,49 @@ impl Permitted {
 }
 
 impl Valid {
+    /// Refuses what a person would have to agree to: there is no way to ask one yet.
+    pub(super) fn unasked(self) -> Result<Self, Refused> {
+        let Some(terms) = self.permit.ask() else { return Ok(self) };
+        let name = &self.claimed.function()?.full_name;
+        let message = format!("permission denied for {name}: a person has to agree to this call, and nobody can be asked here");
+        Err(Refused { rule: Some(terms.rule.clone()), ..Refused::new(CallCode::PermissionDenied, message) })
+    }
+
+    /// Whether [`Valid::charged`] waits for a disk.
+    pub(super) fn waits(&self, counts: &EvaluationCounts) -> bool {
+        counts.waits(self.permit.charges())
+    }
+
+    /// Takes what the permit says of budgets, all of it or nothing.
+    pub(super) fn charged(self, counts: &Arc<EvaluationCounts>) -> Result<Charged, Refused> {
+        match counts.take(self.permit.charges()) {
+            Ok(taken) => Ok(Charged { valid: self, taken }),
+            Err(short) => Err(Refused {
+                code: CallCode::BudgetExhausted,
+                message: short.sentence(&self.claimed.function()?.full_name),
+                rule: Some(self.permit.rule().to_owned()),
+                retry_after_ms: short.retry_after_ms(),
+            }),
+        }
+    }
+}
+
+impl Charged {
     /// Writes the record that must be there before the function runs.
     pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
-        let function = self.claimed.function()?;
+        let Self { valid, taken } = self;
+        let function = valid.claimed.function()?;
         let event = Event::Permitted {
-            rule: self.permit.rule(),
-            input_sha256: &self.input_sha256,
-            input_bytes: u64::try_from(self.claimed.input_length()).unwrap_or(u64::MAX),
+            rule: valid.permit.rule(),
+            input_sha256: &valid.input_sha256,
+            input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
             effect: function.effect,
         };
         sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: self.claimed, input_sha256: self.input_sha256 })
+        Ok(Recorded { claimed: valid.claimed, input_sha256: valid.input_sha256, taken })
     }
 }
 
@@ -191,6 +239,19 @@ impl Recorded {
     /// SHA-256 of that text, in hexadecimal.
     pub(super) fn input_sha256(&self) -> &str {
         &self.input_sha256
+    }
+
+    /// The function is about to be called: what was taken of budgets stays taken.
+    pub(super) fn begun(self) -> Begun {
+        self.taken.spent();
+        Begun { claimed: self.claimed }
+    }
+}
+
+impl Begun {
+    /// The input as the guest's own text.
+    pub(super) fn input(&self) -> &RawValue {
+        &self.claimed.input
     }
 }
 

@@ -1,0 +1,160 @@
+//! `status`, `evaluations.*` and `policy.*`.
+
+use crate::client::Sandbox;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Result of `status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusResult {
+    /// Version of brigd.
+    pub version: String,
+    /// Since its start, in milliseconds.
+    pub uptime_ms: u64,
+    /// `serving`, `draining` or `ending`.
+    pub phase: String,
+    /// What confines workers now.
+    pub sandbox: Sandbox,
+    /// The pool.
+    pub workers: WorkersStatus,
+    /// Who runs and who waits.
+    pub queue: QueueStatus,
+    /// Each principal of which there is anything, by uid.
+    pub principals: Vec<PrincipalStatus>,
+    /// Kept workers.
+    pub vms: usize,
+    /// Counts up with each policy that was loaded.
+    pub policy_version: u64,
+    /// Calls that wait for a person.
+    pub approvals_waiting: usize,
+    /// Function patterns that are revoked.
+    pub functions_revoked: usize,
+    /// Principals that are revoked.
+    pub principals_revoked: usize,
+    /// Where host calls are recorded.
+    pub audit: AuditStatus,
+    /// What happened since the start, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// How evaluations failed since the start, by error code.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// The pool of workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkersStatus {
+    /// Wait for a program.
+    pub ready: usize,
+    /// Are being made.
+    pub coming: usize,
+    /// Run one.
+    pub leased: usize,
+    /// Are going.
+    pub ending: usize,
+    /// Programs that wait for a worker.
+    pub waiting: usize,
+    /// Nurseries that live.
+    pub nurseries: usize,
+    /// Workers that died of something else than their end.
+    pub abnormal_deaths: u64,
+    /// Attempts at a nursery or a worker that failed.
+    pub failures: u64,
+    /// The last of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
+}
+
+/// Who runs and who waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueStatus {
+    /// Evaluations that run.
+    pub running: usize,
+    /// Evaluations that wait.
+    pub waiting: usize,
+}
+
+/// One principal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrincipalStatus {
+    /// Its user id.
+    pub uid: u32,
+    /// Its connections.
+    pub connections: usize,
+    /// Its evaluations that run.
+    pub running: usize,
+    /// Its evaluations that wait.
+    pub waiting: usize,
+}
+
+/// Where host calls are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditStatus {
+    /// `log`, or the path.
+    pub place: String,
+}
+
+/// What an evaluation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EvaluationState {
+    /// Its program runs.
+    Running,
+    /// At least one host call is open.
+    Calling,
+    /// All it waits for is people; its wall clock stands still.
+    Approval,
+}
+
+/// One evaluation that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluationInfo {
+    /// Its id, `ev_…`.
+    pub evaluation: String,
+    /// For whom.
+    pub uid: u32,
+    /// The client's process when it connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// Since it was dispatched, in milliseconds.
+    pub age_ms: u64,
+    /// What it does.
+    pub state: EvaluationState,
+    /// Functions whose calls are open.
+    pub open: Vec<String>,
+}
+
+/// Result of `evaluations.list`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluationsListResult {
+    /// Oldest first.
+    pub evaluations: Vec<EvaluationInfo>,
+}
+
+/// Params of `evaluations.kill`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KillParams {
+    /// Which, `ev_…`.
+    pub evaluation: String,
+    /// For the record and for its client, at most [`super::COMMENT_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Result of `policy.check` and `policy.reload`; a configuration that does not load is
+/// an error, and changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyResult {
+    /// Of the policy that holds now.
+    pub policy_version: u64,
+    /// What the operator should know: settings that need a restart.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
