@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) runtime: Runtime,
     /// Records of what happens.
     pub(crate) audit: Audit,
+    /// What is kept.
+    pub(crate) journal: Kept,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
     /// Functions of the operator.
@@ -61,6 +63,26 @@ impl Functions {
     pub(crate) fn folder(&self, config: Option<&Path>) -> Option<PathBuf> {
         let beside = |config: &Path| std::path::absolute(config).ok()?.parent().map(|folder| folder.join("functions.d"));
         self.dir.clone().or_else(|| config.and_then(beside))
+    }
+}
+
+/// `[journal]`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Kept {
+    /// How long an evaluation stays after its end, in seconds; at least ten minutes.
+    pub(crate) retention_seconds: u64,
+    /// Most evaluations of one principal; the oldest go first.
+    pub(crate) evaluations_each: u64,
+    /// Most bytes of answers of one principal; the oldest go first.
+    pub(crate) bytes_each: u64,
+    /// Most bytes of the whole file.
+    pub(crate) bytes: u64,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { retention_seconds: 7 * 86_400, evaluations_each: 10_000, bytes_each: 64 * 1024 * 1024, bytes: 1024 * 1024 * 1024 }
     }
 }
 
@@ -109,13 +131,16 @@ pub(crate) struct Server {
     /// How long running evaluations may go on after a stop was asked for, in
     /// milliseconds.
     pub(crate) drain_ms: u64,
+    /// Directory for what outlives brigd; `--state` wins, then this, then systemd's
+    /// `$STATE_DIRECTORY`.
+    pub(crate) state_dir: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log: String,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, log: "info".to_owned() }
+        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, state_dir: None, log: "info".to_owned() }
     }
 }
 
@@ -372,6 +397,16 @@ impl Config {
         ] {
             if !(1..=86_400_000).contains(&value) {
                 return Err(fault(setting, value, "it must be between 1 and 86400000"));
+            }
+        }
+        for (setting, value, least) in [
+            ("journal.retention_seconds", self.journal.retention_seconds, 600),
+            ("journal.evaluations_each", self.journal.evaluations_each, 1),
+            ("journal.bytes_each", self.journal.bytes_each, 1024 * 1024),
+            ("journal.bytes", self.journal.bytes, 8 * 1024 * 1024),
+        ] {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
             }
         }
         if self.runtime.threads > THREADS_MOST {

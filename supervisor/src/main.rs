@@ -12,6 +12,7 @@ mod config;
 mod connection;
 mod evaluation;
 mod host;
+mod journal;
 mod keeper;
 mod lifecycle;
 mod listener;

@@ -13,7 +13,7 @@ use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
-use crate::settings::{Arguments, Fault};
+use crate::settings::{self, Arguments, Fault};
 use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
@@ -29,6 +29,8 @@ use tokio_util::task::TaskTracker;
 /// How often what is over its time is forgotten. Also keeps the runtime's timer armed,
 /// so that starting a longer timer never has to wake another thread.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// How often the journal is tidied.
+const TIDYING: Duration = Duration::from_secs(60);
 /// How long the ended evaluations may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// How long the workers may take to go.
@@ -59,6 +61,9 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         println!("brigd: {} functions are configured", catalogue.count());
         return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
+    // Before anyone can connect: what a crash left is told to whoever asks.
+    let (_state, journal) = settings::journal(&config)?;
+    let counters = settings::counters(&journal)?;
     // A start that fails must not leave a record that it began.
     let records = Records::open(&config)?;
     let listener = match sockets.client {
@@ -69,7 +74,8 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
         drop(admin);
     }
-    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), catalogue)?;
+    let source = Source::new(Arc::clone(arguments));
+    let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
     service.audit.note(&Event::Started {
         version: env!("CARGO_PKG_VERSION"),
         level: &sandbox.level,
@@ -93,6 +99,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     drop(listener);
     notify::stopping("draining");
     drain(&service, &tracker, &mut signals.stop).await;
+    service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
@@ -141,10 +148,14 @@ fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
 }
 
 async fn keep_house(service: &Service) {
-    let mut told = shown(service);
+    let (mut told, mut tidied) = (shown(service), Instant::now());
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         service.answers.expire(Instant::now());
+        if tidied.elapsed() >= TIDYING {
+            tidied = Instant::now();
+            service.journal.tidy().await;
+        }
         // Only what changed, and at most once a round.
         let now = shown(service);
         if now != told {
@@ -188,7 +199,9 @@ async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     }
     service.advance(Phase::Ending);
     connections.close();
-    if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
+    service.detached.close();
+    let answered = async { tokio::join!(connections.wait(), service.detached.wait()) };
+    if tokio::time::timeout(LAST_ANSWERS, answered).await.is_err() {
         tracing::warn!(connections = connections.len(), "some clients were not answered in time");
     }
 }

@@ -10,6 +10,7 @@ use crate::evaluation::Registry;
 use crate::host::call::Judges;
 use crate::host::configured::Catalogue;
 use crate::host::schema::cache::SchemaCache;
+use crate::journal::Journal;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
 use crate::policy::counters::Counters;
@@ -67,6 +68,10 @@ pub(crate) struct Service {
     catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// What is kept.
+    pub(crate) journal: Arc<Journal>,
+    /// Evaluations that go on without their connections.
+    pub(crate) detached: TaskTracker,
     /// Requests that need a worker and are not answered yet.
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
@@ -86,12 +91,13 @@ impl Service {
         records: Records,
         source: Source,
         catalogue: Catalogue,
+        (journal, counters): (Arc<Journal>, Counters),
     ) -> Result<Arc<Self>, ConfigFault> {
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
         let policy = Arc::new(PolicyStore::new(policy));
         Ok(Arc::new(Self {
             policy,
-            counters: Arc::default(),
+            counters: Arc::new(counters),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),
@@ -104,6 +110,8 @@ impl Service {
             judges: Arc::default(),
             catalogue: RwLock::new(Arc::new(catalogue)),
             audit: Arc::new(records),
+            journal,
+            detached: TaskTracker::new(),
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),

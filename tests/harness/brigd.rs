@@ -54,6 +54,8 @@ pub struct BrigdOptions {
     pub config: Option<String>,
     /// Run as this user (only as root).
     pub uid: Option<u32>,
+    /// More of the environment.
+    pub env: Vec<(String, String)>,
 }
 
 impl BrigdOptions {
@@ -68,6 +70,19 @@ impl BrigdOptions {
     #[must_use]
     pub fn config(mut self, text: &str) -> Self {
         self.config = Some(text.to_owned());
+        self
+    }
+
+    /// With its state in this folder.
+    #[must_use]
+    pub fn state(self, folder: &Path) -> Self {
+        self.arg("--state").arg(&folder.display().to_string())
+    }
+
+    /// With a variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -122,6 +137,7 @@ impl Brigd {
             command.arg("--config").arg(path);
         }
         command.arg("--socket").arg(run.join("brig.sock")).args(&options.args);
+        command.envs(options.env.iter().cloned()).env_remove("STATE_DIRECTORY");
         command.env("NOTIFY_SOCKET", folder.path().join("notify")).env_remove("JOURNAL_STREAM").current_dir("/");
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log twice")).stderr(log);
         let child = command.spawn().expect("brigd starts");

@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// Run one input after the other; names persist
     #[command(after_help = Exit::help())]
     Repl(ReplArgs),
+    /// Ask for the answer of an evaluation later
+    #[command(after_help = Exit::help())]
+    Evaluations(EvaluationsArgs),
     /// Parse a program without running it
     #[command(after_help = Exit::help())]
     Check(CheckArgs),
@@ -87,6 +90,7 @@ impl Command {
             Self::Eval(eval) => eval.options.json,
             Self::Run(run) => run.options.json,
             Self::Check(check) => check.json,
+            Self::Evaluations(evaluations) => evaluations.command.shown().json,
             _ => false,
         }
     }
@@ -134,6 +138,55 @@ pub(crate) struct ReplArgs {
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
     /// Print no greeting
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EvaluationsArgs {
+    #[command(subcommand)]
+    pub(crate) command: EvaluationsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvaluationsCommand {
+    /// Say how far it is, and show its result once it is over
+    Get(EvaluationArgs),
+    /// Wait until it is over, and show its result
+    Wait(WaitArgs),
+}
+
+impl EvaluationsCommand {
+    /// Which evaluation, and how it is shown.
+    pub(crate) const fn shown(&self) -> &EvaluationArgs {
+        match self {
+            Self::Get(shown) => shown,
+            Self::Wait(wait) => &wait.shown,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WaitArgs {
+    #[command(flatten)]
+    pub(crate) shown: EvaluationArgs,
+    /// Give up waiting after so long, such as `30s` or `10m` [default: wait for its end]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EvaluationArgs {
+    /// Its id, as `brig eval --detach` printed it
+    #[arg(value_name = "ID")]
+    pub(crate) evaluation: String,
+    /// Print the whole status object as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print a string value without its quotes
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+    /// Print only the value and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -257,6 +310,10 @@ pub(crate) struct ProgramArgs {
     /// List the host calls also when the program succeeded
     #[arg(long)]
     pub(crate) calls: bool,
+    /// Print the id of the evaluation once it runs, and leave it running: see
+    /// `brig evaluations`. Needs a brigd that stays
+    #[arg(long, conflicts_with_all = ["functions", "private", "raw", "calls"])]
+    pub(crate) detach: bool,
 }
 
 /// How a program text is to be read.

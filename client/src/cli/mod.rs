@@ -7,6 +7,7 @@ mod args;
 mod check;
 mod command_handler;
 mod doctor;
+mod evaluations;
 mod exit;
 mod forward;
 mod functions_file;
@@ -72,6 +73,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Eval(eval) => run::eval(&cli.global, eval).await,
         Command::Run(program) => run::run(&cli.global, program).await,
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
+        Command::Evaluations(evaluations) => evaluations::evaluations(&cli.global, evaluations).await,
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,

@@ -10,6 +10,7 @@ use crate::host::call::{Asked, CallOutcome, HostCalls};
 use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::host::configured::{Catalogue, Configured};
 use crate::host::table::{FunctionTable, Granted};
+use crate::journal::Effects;
 use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{
@@ -108,8 +109,10 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
+    let id = evaluation::fresh_id("fc_")?;
     let calls = HostCalls {
-        evaluation: evaluation::fresh_id("fc_")?,
+        effects: Effects::of(&service.journal, &id, parties.peer.uid, service.pool.sandbox()),
+        evaluation: id,
         principal: parties.principal(),
         table: Arc::new(table),
         client: Arc::new(NoClient),

@@ -63,6 +63,11 @@ impl Payload {
         Self::shown(text, text, disclosure, schema)
     }
 
+    /// Its hash, in hexadecimal; empty when it was not looked at.
+    pub(crate) fn sha256(&self) -> String {
+        self.sha256.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
     /// Its length, in bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes

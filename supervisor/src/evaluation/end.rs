@@ -7,6 +7,7 @@ use super::run::Run;
 use super::verdict::{self, Judged, Verdict};
 use crate::admission::Ticket;
 use crate::audit::Event;
+use crate::journal::Effects;
 use crate::pool;
 use crate::vm::Lost;
 use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
@@ -14,6 +15,8 @@ use brig_protocol::codes::EvaluationCode;
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{Phase, WorkerUsage};
 use futures_util::StreamExt;
+use serde_json::value::RawValue;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -21,10 +24,21 @@ use tokio::time::Instant;
 pub(crate) struct Ended {
     /// The answer.
     pub(crate) result: EvaluateResult,
+    /// The same, for whoever asks again.
+    pub(crate) kept: Kept,
     /// The worker, to be let go.
     pub(crate) worker: Holding,
     /// The place in the queue.
     pub(crate) ticket: Ticket,
+}
+
+/// An answer that may be asked for again.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// As it goes out.
+    pub(crate) answer: Option<Arc<RawValue>>,
+    /// It is in the journal.
+    pub(crate) in_journal: bool,
 }
 
 impl Run {
@@ -85,7 +99,8 @@ impl Run {
             usage,
             sandbox: (*self.lease.sandbox()).clone(),
         };
-        Ended { result, worker: self.lease, ticket: self.ticket }
+        let kept = if self.host.effects.listed() { keep(&self.host.effects, &result).await } else { Kept::default() };
+        Ended { result, kept, worker: self.lease, ticket: self.ticket }
     }
 
     /// Ends what still runs; each call says what is known of its effect.
@@ -110,6 +125,13 @@ impl Run {
             _ => tracing::debug!(evaluation, "an evaluation is over"),
         }
     }
+}
+
+/// Puts the answer in the journal.
+async fn keep(effects: &Effects, result: &EvaluateResult) -> Kept {
+    let Ok(answer) = serde_json::value::to_raw_value(result).map(Arc::<RawValue>::from) else { return Kept::default() };
+    let in_journal = effects.ended(result.outcome, &answer).await;
+    Kept { answer: Some(answer), in_journal }
 }
 
 /// Time during which at least one host call was running.

@@ -6,11 +6,20 @@
 use super::stop::{Stop, StopCause};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 
 /// The evaluations that run.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    running: Mutex<HashMap<String, (u32, Arc<Stop>)>>,
+    running: Mutex<HashMap<String, Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    uid: u32,
+    stop: Arc<Stop>,
+    /// Dropped at the end: whoever waits hears so.
+    over: watch::Sender<()>,
 }
 
 /// One evaluation, listed; not any more when dropped.
@@ -23,21 +32,27 @@ pub(crate) struct Listed {
 impl Registry {
     /// Lists an evaluation of `uid`.
     pub(crate) fn list(self: &Arc<Self>, id: &str, uid: u32, stop: &Arc<Stop>) -> Listed {
-        self.lock().insert(id.to_owned(), (uid, Arc::clone(stop)));
+        self.lock().insert(id.to_owned(), Running { uid, stop: Arc::clone(stop), over: watch::Sender::new(()) });
         Listed { registry: Arc::clone(self), id: id.to_owned() }
     }
 
     /// Cancels an evaluation of `uid`. `false`: there is none with this id.
     pub(crate) fn cancel(&self, uid: u32, id: &str) -> bool {
         let running = self.lock();
-        let own = running.get(id).filter(|(owner, _)| *owner == uid);
-        if let Some((_, stop)) = own {
-            stop.request(StopCause::Cancelled);
+        let own = running.get(id).filter(|running| running.uid == uid);
+        if let Some(own) = own {
+            own.stop.request(StopCause::Cancelled);
         }
         own.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (u32, Arc<Stop>)>> {
+    /// A way to hear of the end of an evaluation, which is the end of the channel.
+    /// Nothing: there is none with this id that runs.
+    pub(crate) fn over(&self, id: &str) -> Option<watch::Receiver<()>> {
+        self.lock().get(id).map(|running| running.over.subscribe())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,6 @@ use super::console::Console;
 use super::end::HostTime;
 use super::heard::frame_bytes;
 use super::holding::Holding;
-use super::id;
 use super::parties::Parties;
 use super::program::Program;
 use super::registry::Listed;
@@ -21,6 +20,7 @@ use crate::connection::budget::Held;
 use crate::connection::outbox::Outbox;
 use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
+use crate::journal::Effects;
 use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{CallRecord, EvaluationError, StartedNote, method};
@@ -56,7 +56,7 @@ pub(super) enum Event {
 }
 
 /// One evaluation that runs.
-pub(super) struct Run {
+pub(crate) struct Run {
     pub(super) host: Arc<HostCalls<Answering, Records>>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
     /// Function of each call that runs, by call.
@@ -97,13 +97,12 @@ impl Run {
     pub(super) fn dispatch(
         program: Program<'_>,
         table: FunctionTable,
-        ticket: Ticket,
-        mut lease: Holding,
+        (ticket, mut lease): (Ticket, Holding),
         answering: Answering,
+        (evaluation, effects): (String, Effects),
         parties: &Parties<'_>,
     ) -> Result<Self, ErrorData> {
         let limits = program.limits;
-        let evaluation = id::fresh("ev_")?;
         let unusable = |what: String| ErrorData::new(RequestCode::WorkerUnavailable, format!("{what}; nothing ran"));
         let number = lease.conversation().begin(limits.host_calls, limits.host_calls_in_flight);
         let number = number.ok_or_else(|| unusable("the worker was not ready".to_owned()))?;
@@ -130,6 +129,7 @@ impl Run {
                 table: Arc::new(table),
                 client: Arc::new(answering),
                 audit: Arc::clone(&parties.service.audit),
+                effects,
                 judges: Arc::clone(&parties.service.judges),
                 counts: parties.service.counters.for_evaluation(),
                 until: until.into_std(),
@@ -159,8 +159,23 @@ impl Run {
         })
     }
 
+    /// The id of this evaluation.
+    pub(crate) fn id(&self) -> &str {
+        &self.host.evaluation
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn finish(mut self) -> super::Ended {
+        loop {
+            let event = self.next().await;
+            if self.take(event).is_break() {
+                return self.end().await;
+            }
+        }
+    }
+
     /// What happens next.
-    pub(super) async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> Event {
         let undecided = self.verdict.is_none();
         tokio::select! {
             biased;
@@ -172,7 +187,7 @@ impl Run {
     }
 
     /// Takes an event. A break is the end.
-    pub(super) fn take(&mut self, event: Event) -> ControlFlow<()> {
+    fn take(&mut self, event: Event) -> ControlFlow<()> {
         match event {
             Event::Stop(StopCause::Cancelled) => self.decide_with_grace(Verdict::Stopped(StopCause::Cancelled)),
             Event::Stop(cause) => return self.decide(Verdict::Stopped(cause)),

@@ -22,12 +22,13 @@ use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
 use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
+use crate::journal::{Effects, Entry, Intent, Level};
 use crate::policy::counters::EvaluationCounts;
 use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
 use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
-use claim::{Begun, Charged, Claimed, Refused};
+use claim::{Begun, Charged, Claimed, Recorded, Refused};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) client: Arc<C>,
     /// Where its calls are recorded.
     pub(crate) audit: Arc<A>,
+    /// Where write calls are kept, before they run and after.
+    pub(crate) effects: Effects,
     /// Where long judgements run.
     pub(crate) judges: Arc<Judges>,
     /// What it used of budgets.
@@ -93,6 +96,15 @@ enum Stop {
     Cancelled,
     /// The function's own time is over.
     TimedOut,
+}
+
+impl Stop {
+    const fn code(self) -> CallCode {
+        match self {
+            Self::Cancelled => CallCode::Cancelled,
+            Self::TimedOut => CallCode::FunctionTimedOut,
+        }
+    }
 }
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -171,9 +183,11 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             recorded = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid) => recorded?,
             stop = self.stopped(by) => return Err(too_late(function, stop)),
         };
+        let mut entry = self.journaled(call, function, &recorded, by).await?;
         let begun = recorded.begun();
-        // Here a journal puts down the intent; whatever comes of the call is known below.
+        entry.delivered();
         let answer = self.delivered(call, function, begun, place, by).await;
+        entry.after(answer.as_ref().map_err(|stop| stop.code())).await;
         Ok(self.ended(call, function, answer, by).await)
     }
 
@@ -243,6 +257,31 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             () = self.cancelled.cancelled() => Stop::Cancelled,
             () = tokio::time::sleep_until(end.into()) => stop,
         }
+    }
+
+    /// Puts a call that changes something in the journal, before it does.
+    async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<Entry, Refused> {
+        let intent = Intent {
+            call,
+            function: &function.full_name,
+            effect: function.effect,
+            idempotency_key: &self.idempotency_key(call),
+            input_sha256: recorded.input_sha256(),
+            input_bytes: length(recorded.input().get().len()),
+            // A callback's effect is its client's to keep: the record outlives brigd, and
+            // costs no wait for the disk. What brigd itself runs is on disk first.
+            level: if function.configured().is_some() { Level::Power } else { Level::Crash },
+        };
+        let written = tokio::select! {
+            biased;
+            written = self.effects.before(intent) => written,
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+        };
+        written.map_err(|fault| {
+            tracing::error!(evaluation = self.evaluation, call, %fault, "a write call was refused because it could not be kept");
+            let name = &function.full_name;
+            Refused::new(CallCode::JournalUnavailable, format!("{name}: the call can not be kept in the journal now, so it did not run"))
+        })
     }
 
     /// Delivers a call that may run, and awaits the answer for as long as it has.

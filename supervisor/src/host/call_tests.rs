@@ -130,6 +130,7 @@ async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: Sco
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),
+        effects: Effects::default(),
         principal: OWN,
         table: Arc::new(table),
         client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),

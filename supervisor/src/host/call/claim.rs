@@ -59,6 +59,7 @@ pub(super) struct Charged {
 #[derive(Debug)]
 pub(super) struct Recorded {
     claimed: Claimed,
+    input_sha256: String,
     taken: Taken,
     prepared: Option<Prepared>,
 }
@@ -253,11 +254,22 @@ impl Charged {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed, taken, prepared: valid.prepared })
+        let input_sha256 = valid.input.sha256();
+        Ok(Recorded { claimed: valid.claimed, input_sha256, taken, prepared: valid.prepared })
     }
 }
 
 impl Recorded {
+    /// The input as the guest's own text.
+    pub(super) fn input(&self) -> &RawValue {
+        &self.claimed.input
+    }
+
+    /// SHA-256 of that text, in hexadecimal.
+    pub(super) fn input_sha256(&self) -> &str {
+        &self.input_sha256
+    }
+
     /// The function is about to be called: what was taken of budgets stays taken.
     pub(super) fn begun(self) -> Begun {
         self.taken.spent();
