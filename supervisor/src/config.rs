@@ -7,7 +7,9 @@
 pub(crate) mod layers;
 pub(crate) mod tool;
 
+use crate::audit::{Durability, Rules};
 use crate::policy::document::PrincipalTable;
+use crate::policy::selector::{Accounts, SystemAccounts};
 use brig_protocol::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,19 +39,63 @@ pub(crate) struct Config {
     pub(crate) vms: Vms,
     /// Threads.
     pub(crate) runtime: Runtime,
-    /// Records of host calls.
+    /// Records of what happens.
     pub(crate) audit: Audit,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
+    /// Functions of the operator.
+    pub(crate) functions: Functions,
+}
+
+/// `[functions]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Functions {
+    /// Folder with a file for each collection; without it `functions.d` beside the
+    /// configuration file.
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl Functions {
+    /// The folder, if there is one: without a configuration file nothing is configured.
+    pub(crate) fn folder(&self, config: Option<&Path>) -> Option<PathBuf> {
+        let beside = |config: &Path| std::path::absolute(config).ok()?.parent().map(|folder| folder.join("functions.d"));
+        self.dir.clone().or_else(|| config.and_then(beside))
+    }
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
-    /// File that records are appended to, one JSON text a line; without it they go to
-    /// the log.
-    pub(crate) file: Option<PathBuf>,
+    /// Folder of the records; without it they go to the log.
+    pub(crate) dir: Option<PathBuf>,
+    /// A segment is sealed, and another begun, once it has so many bytes.
+    segment_bytes: u64,
+    /// Or is so old, in seconds.
+    segment_seconds: u64,
+    /// Sealed segments are removed, oldest first, while there are more bytes; 0: never.
+    keep_bytes: u64,
+    /// Or when they are so many days old; 0: never.
+    keep_days: u64,
+    /// When records are on disk.
+    sync: Durability,
+    /// Whether each record goes to the log too.
+    log: bool,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            segment_bytes: 64 * 1024 * 1024,
+            segment_seconds: 86_400,
+            keep_bytes: 0,
+            keep_days: 0,
+            sync: Durability::Second,
+            log: true,
+        }
+    }
 }
 
 /// `[server]`
@@ -295,6 +341,14 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] naming the first that can not.
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
+        self.check_with(&SystemAccounts)
+    }
+
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] naming the first that can not.
+    pub(crate) fn check_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
         for (setting, value, least) in [
@@ -323,6 +377,13 @@ impl Config {
         if self.runtime.threads > THREADS_MOST {
             return Err(fault("runtime.threads", self.runtime.threads, &format!("it must be at most {THREADS_MOST}")));
         }
+        for (setting, value, least) in
+            [("audit.segment_bytes", self.audit.segment_bytes, 4096), ("audit.segment_seconds", self.audit.segment_seconds, 1)]
+        {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
+        }
         if self.workers.generation_seconds == 0 {
             return Err(fault("workers.generation_seconds", 0, "it must be at least 1"));
         }
@@ -330,7 +391,7 @@ impl Config {
             let log = brig_protocol::escape::escaped(&self.server.log, 100);
             return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
         }
-        Ok(())
+        crate::policy::Policy::compile_with(self, accounts, None).map(drop)
     }
 
     /// The ceilings of every principal.
@@ -351,6 +412,12 @@ impl Config {
             "0660" | "660" => Ok(0o660),
             other => Err(fault("server.socket_mode", other, "it must be \"0600\" or \"0660\"")),
         }
+    }
+
+    /// How records are kept; nothing when they go to the log only.
+    pub(crate) fn audit_rules(&self) -> Option<Rules> {
+        let Audit { dir, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log } = self.audit.clone();
+        Some(Rules { dir: dir?, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log })
     }
 
     /// How long running evaluations may go on after a stop was asked for.
@@ -436,6 +503,8 @@ mod tests {
             ("[runtime]\nthreads = 1000000\n", "runtime.threads"),
             ("[workers]\ngeneration_seconds = 0\n", "workers.generation_seconds"),
             ("[server]\nlog = \"brigd=nonsense\"\n", "server.log"),
+            ("[audit]\nsegment_bytes = 1\n", "audit.segment_bytes"),
+            ("[audit]\nsegment_seconds = 0\n", "audit.segment_seconds"),
         ] {
             assert!(parsed(text).unwrap_err().to_string().contains(setting), "{text}");
         }

@@ -4,10 +4,14 @@
 //! configuration with any fault changes nothing. Evaluations that run keep the policy
 //! they began with, but for what is denied from now on.
 
+use crate::audit::event::{By, policy_refused, policy_reloaded};
 use crate::config::{Config, ConfigFault};
+use crate::host::configured::{self, Catalogue};
+use crate::host::redact;
 use crate::policy::Policy;
 use crate::service::Service;
 use crate::settings::Arguments;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a reload takes over; everything else is told as needing a restart.
@@ -48,14 +52,42 @@ impl Service {
     ///
     /// # Errors
     /// [`ConfigFault`] with the place; then nothing has changed.
-    pub(crate) fn reload(&self) -> Result<Reloaded, ConfigFault> {
+    pub(crate) fn reload(&self, by: By<'_>) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let config = self.source.read()?;
-        let policy = Policy::compile(&config)?;
+        let old = Arc::clone(self.policy.current().version());
+        let read = self.source.read().and_then(|config| Ok((Policy::compile(&config)?, config)));
+        let (policy, config) = match read {
+            Ok(read) => read,
+            Err(fault) => {
+                self.audit.note(&policy_refused(&old, &fault.to_string(), by));
+                return Err(fault);
+            }
+        };
         let after_restart = changed(&self.config, &config);
+        let catalogue = functions(&config, self.source.arguments.config.as_deref());
+        let new = Arc::clone(policy.version());
+        // On record first: no call is decided by a policy that no record names.
+        self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
+        self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
     }
+}
+
+/// What the operator has configured. A file that can not be used is told, and nothing else
+/// is wrong with it. Loaded when the nursery is there: it was started before any credential
+/// was read.
+pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
+    let catalogue = configured::load(&folder, &configured::Source::of_process());
+    redact::install(catalogue.redactor().clone());
+    for disabled in catalogue.disabled() {
+        tracing::error!("a file of configured functions is not used: {disabled}");
+    }
+    if catalogue.count() > 0 {
+        tracing::info!(functions = catalogue.count(), folder = %folder.display(), "functions are configured");
+    }
+    catalogue
 }
 
 /// Settings in which two configurations differ, without those that a reload takes over.

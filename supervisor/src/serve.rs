@@ -3,13 +3,15 @@
 //! Owns the order: workers, then the socket, then readiness; on a signal no new work,
 //! then a bounded drain, then the end of what still runs, then the workers.
 
+use crate::audit::Event;
+use crate::audit::event::{By, StopReason};
 use crate::config::Config;
 use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use crate::watchdog;
@@ -49,12 +51,16 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
+    let catalogue = reload::functions(&config, arguments.config.as_deref());
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
         println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
-        return Ok(());
+        println!("brigd: {} functions are configured", catalogue.count());
+        return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
+    // A start that fails must not leave a record that it began.
+    let records = Records::open(&config)?;
     let listener = match sockets.client {
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
@@ -63,21 +69,26 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
         drop(admin);
     }
-    let records =
-        Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)))?;
+    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), catalogue)?;
+    service.audit.note(&Event::Started {
+        version: env!("CARGO_PKG_VERSION"),
+        level: &sandbox.level,
+        layers: &sandbox.layers,
+        policy: service.policy.current().version(),
+    });
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 
     let tracker = TaskTracker::new();
-    tokio::select! {
-        () = accept(&listener, &service, &tracker) => {}
-        () = keep_house(&service) => {}
-        () = tell_status(&service, signals.status) => {}
-        () = reload_when_asked(&service, signals.reload) => {}
-        () = watchdog::keep_fed(&service.pool) => {}
-        name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
-    }
+    let cause = tokio::select! {
+        () = accept(&listener, &service, &tracker) => "the end of its socket",
+        () = keep_house(&service) => "the end of its time",
+        () = tell_status(&service, signals.status) => "the end of its signals",
+        () = reload_when_asked(&service, signals.reload) => "the end of its signals",
+        () = watchdog::keep_fed(&service.pool) => "the end of its watch",
+        name = signals.stop.received() => name,
+    };
+    tracing::info!(cause, "brigd stops");
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
@@ -85,6 +96,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
+    service.audit.close(StopReason::Signal(cause)).await;
     if arguments.exit_on_stdin_close {
         remove_private_folder(service.config.server.socket.as_deref());
     }
@@ -216,7 +228,7 @@ async fn reload_when_asked(service: &Arc<Service>, mut asked: Signal) {
     while asked.recv().await.is_some() {
         notify::reloading();
         let again = Arc::clone(service);
-        match tokio::task::spawn_blocking(move || again.reload()).await {
+        match tokio::task::spawn_blocking(move || again.reload(By::Signal("SIGHUP"))).await {
             Ok(Ok(done)) => tracing::info!(after_restart = done.after_restart.join(", "), "the configuration was reloaded"),
             Ok(Err(fault)) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
             Err(fault) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
@@ -243,6 +255,8 @@ struct Stop {
 impl Signals {
     fn new(until_stdin_closes: bool) -> Result<Self, Fault> {
         let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
+        // A file that may not grow is then an error of the write, and not the end of brigd.
+        drop(listen(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32))?);
         let held =
             until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
         let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };

@@ -8,6 +8,7 @@ use crate::config::{Config, ConfigFault};
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
+use crate::host::configured::Catalogue;
 use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
@@ -17,8 +18,8 @@ use crate::pool::Pool;
 use crate::records::Records;
 use crate::reload::Source;
 use crate::vm::Vms;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -61,6 +62,8 @@ pub(crate) struct Service {
     pub(crate) schemas: SchemaCache,
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
+    /// Functions of the operator.
+    catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
     /// Requests that need a worker and are not answered yet.
@@ -76,7 +79,13 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(
+        config: Config,
+        pool: Arc<Pool>,
+        records: Records,
+        source: Source,
+        catalogue: Catalogue,
+    ) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
             policy,
@@ -91,6 +100,7 @@ impl Service {
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
+            catalogue: RwLock::new(Arc::new(catalogue)),
             audit: Arc::new(records),
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
@@ -98,6 +108,16 @@ impl Service {
             source,
             config,
         }))
+    }
+
+    /// The functions of the operator that there are now.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts others in their place.
+    pub(crate) fn replace_catalogue(&self, catalogue: Catalogue) {
+        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
     }
 
     /// A number that no other connection has.

@@ -3,6 +3,7 @@
 //! Owns the command line, the exit codes, and what the process does to itself before
 //! it does anything else.
 
+use crate::audit::OpenFault;
 use crate::cgroup::{self, CgroupFault, Cgroups};
 use crate::config::{Config, ConfigFault, Level, Origin};
 use crate::listener::BindFault;
@@ -71,6 +72,9 @@ pub(crate) enum Fault {
     /// The operator's: nothing to listen on.
     #[error("there is no socket: give --socket PATH, set server.socket, or start brigd by systemd socket activation")]
     NoSocket,
+    /// The operator's: files of configured functions that are not used.
+    #[error("{0} of the files of configured functions can not be used; they are named above")]
+    Functions(usize),
     /// The operator's: no such worker.
     #[error("there is no worker binary at {places}: install brig-worker there, or name it with --worker PATH")]
     NoWorker {
@@ -86,6 +90,9 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
+    /// The host's, or somebody's who changed records.
+    #[error(transparent)]
+    Audit(#[from] OpenFault),
     /// The host's.
     #[error("cannot {what}: {fault}")]
     System {
@@ -98,12 +105,13 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// 2: fix the configuration or arguments; 3: the sandbox is not there; 4: the
-    /// socket; 1: the system.
+    /// socket; 5: the audit; 1: the system.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
+            Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } | Self::Functions(_) => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
+            Self::Audit(_) => 5,
             Self::System { .. } => 1,
         }
     }

@@ -217,7 +217,7 @@ impl Drop for Brigd {
         }
         if std::thread::panicking() {
             let log = self.log();
-            let lines: Vec<&str> = log.lines().filter(|line| !line.contains("host call")).collect();
+            let lines: Vec<&str> = log.lines().filter(|line| !line.contains("audit record")).collect();
             let last: String = lines.iter().skip(lines.len().saturating_sub(30)).map(|line| format!("{line:.400}\n")).collect();
             eprintln!("--- end of the log of brigd ---\n{last}");
         }

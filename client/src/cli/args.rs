@@ -7,6 +7,7 @@ use brig::RequestedLimits;
 use brig::protocol::limits::{LIMITS, LimitRow};
 use brig::protocol::names::Pattern;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,9 +57,26 @@ pub(crate) enum Command {
     /// Print the versions of this command and of brigd
     #[command(after_help = Exit::help())]
     Version(VersionArgs),
+    /// Check, watch and export the audit records of a brigd (its own tool: brigd audit)
+    #[command(disable_help_flag = true)]
+    Audit(ForwardArgs),
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+    /// Say what a policy means, test it, explain a decision (brigd policy)
+    #[command(disable_help_flag = true)]
+    Policy(ForwardArgs),
+    /// Check and show a configuration (brigd config)
+    #[command(disable_help_flag = true)]
+    Config(ForwardArgs),
+}
+
+/// What goes to brigd as it is.
+#[derive(Args, Debug)]
+pub(crate) struct ForwardArgs {
+    /// Arguments of the command of brigd; `--help` shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
 impl Command {

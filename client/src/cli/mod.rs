@@ -8,6 +8,7 @@ mod check;
 mod command_handler;
 mod doctor;
 mod exit;
+mod forward;
 mod functions_file;
 mod inputs;
 mod mcp;
@@ -73,7 +74,10 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
+        Command::Audit(args) => Err(forward::to_brigd("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+        Command::Config(config) => Err(forward::to_brigd("config", &config.arguments)),
+        Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };
     done.unwrap_or_else(|fault| {
         match &fault.error {

@@ -30,6 +30,7 @@ export type {
   PermissionScope,
   ServerInfo,
   Succeeded,
+  TypeFault,
   Unsuccessful,
   VmInfo,
   VmOptions,

@@ -6,6 +6,7 @@ use super::holding::Holding;
 use super::run::Run;
 use super::verdict::{self, Judged, Verdict};
 use crate::admission::Ticket;
+use crate::audit::Event;
 use crate::pool;
 use crate::vm::Lost;
 use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
@@ -61,6 +62,13 @@ impl Run {
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
         };
+        self.service.audit.note(&Event::EvaluationEnded {
+            evaluation: &self.host.evaluation,
+            uid: self.host.principal.uid,
+            outcome,
+            code: error.as_ref().map(|error| error.code),
+            usage: &usage,
+        });
         self.records.sort_unstable_by_key(|record| record.call);
         let printed = self.console.printed();
         let result = EvaluateResult {

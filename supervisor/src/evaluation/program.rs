@@ -3,7 +3,9 @@
 //! Owns the bytes of the client's line for as long as they are needed. Never copies
 //! the program, its inputs or its schemas out of it.
 
+use super::parties::Parties;
 use crate::api;
+use crate::audit::{Disclosure, Event, Payload, Who};
 use crate::connection::budget::Held;
 use brig_protocol::client::{Capture, Form, HostFunctions, Language, Permissions, Warning};
 use brig_protocol::codes::RequestCode;
@@ -30,6 +32,8 @@ pub(crate) struct Program<'a> {
     pub(crate) inputs: Option<&'a RawValue>,
     /// What the client offers.
     pub(crate) functions: HostFunctions<'a>,
+    /// Which configured collections it gets; all when left out.
+    pub(crate) collections: Option<Vec<String>>,
     /// What it narrows.
     pub(crate) permissions: Permissions<'a>,
     /// What holds.
@@ -58,6 +62,7 @@ impl Default for Program<'_> {
             language: Language::default(),
             inputs: None,
             functions: HostFunctions::default(),
+            collections: None,
             permissions: Permissions::default(),
             limits: Limits::DEFAULT,
             time_zone: None,
@@ -72,6 +77,24 @@ impl Default for Program<'_> {
 }
 
 impl Program<'_> {
+    /// Puts on record that it is with its worker.
+    pub(super) fn record_start(&self, evaluation: &str, parties: &Parties<'_>) {
+        let shown = |text: &str| Payload::of(text, Disclosure::Hash, None);
+        parties.service.audit.note(&Event::EvaluationStarted {
+            evaluation,
+            who: Who {
+                uid: parties.peer.uid,
+                gid: parties.peer.gid,
+                principal: Some(&*parties.grant.section).filter(|name| !name.is_empty()),
+            },
+            policy: &parties.grant.version,
+            source: &shown(&self.source),
+            inputs: self.inputs.map(|inputs| shown(inputs.get())).as_ref(),
+            vm: self.vm.as_deref(),
+            parse_only: self.parse_only,
+        });
+    }
+
     /// What the worker is told.
     pub(crate) fn order<'b>(&'b self, collections: Vec<CollectionTable<'b>>) -> EvaluateOrder<'b> {
         EvaluateOrder {
@@ -88,7 +111,7 @@ impl Program<'_> {
     }
 }
 
-/// What a request that needs a worker asks for.
+/// What a request that takes its time asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// To run a program.
@@ -97,9 +120,11 @@ pub(crate) enum Asked {
     Check,
     /// To make a vm.
     VmCreate,
+    /// To run one host call; a worker it does not need.
+    FunctionsCall,
 }
 
-/// A request that needs a worker, as it came.
+/// A request that takes its time, as it came.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// The whole line, so that nothing is moved.

@@ -114,6 +114,7 @@ impl Run {
         let clock = Clock::start(now, lease.cpu_time().unwrap_or_default(), &limits);
         lease.limit_frames(usize::try_from(frame_bytes(&limits)).unwrap_or(usize::MAX));
         lease.queue(frame).map_err(|fault| unusable(fault.to_string()))?;
+        program.record_start(&evaluation, parties);
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
         let listed = parties.service.running.list(&evaluation, parties.peer.uid, parties.stop);

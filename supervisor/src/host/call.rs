@@ -17,12 +17,13 @@ mod tests;
 
 pub(crate) use judges::Judges;
 
-use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
+use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
+use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::policy::counters::EvaluationCounts;
-use brig_protocol::client::{CallRecord, CallState, Principal};
+use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
 use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
@@ -81,7 +82,7 @@ struct End {
     state: CallState,
     code: Option<CallCode>,
     rule: Option<String>,
-    output_bytes: usize,
+    output: Option<Payload>,
     frame: Vec<u8>,
 }
 
@@ -138,29 +139,48 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             code: end.code,
             duration_ms: begun.elapsed().as_secs_f64() * 1_000.0,
             input_bytes,
-            output_bytes: length(end.output_bytes),
+            output_bytes: end.output.as_ref().map_or(0, Payload::bytes),
         };
-        self.record_end(&record, end.rule.as_deref());
+        self.record_end(&record, &end);
         CallOutcome { frame: end.frame, record }
     }
 
     async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
         let call = asked.call;
         let by = begun.checked_add(function.timeout).unwrap_or(self.until);
-        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input);
+        let facts = CallFacts { idempotency_key: self.idempotency_key(call), uid: self.principal.uid };
+        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input, facts);
         let valid = tokio::select! {
             biased;
             stop = self.stopped(by) => return Err(too_late(function, stop)),
             judged = self.judged(claimed) => judged?.unasked()?,
+        };
+        // Before anything is taken of a budget: a place may be long in coming.
+        let place = tokio::select! {
+            biased;
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            place = self.placed(function) => place?,
         };
         let charged = tokio::select! {
             biased;
             charged = self.charged(valid) => charged?,
             stop = self.stopped(by) => return Err(too_late(function, stop)),
         };
-        let begun = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?.begun();
+        let recorded = tokio::select! {
+            biased;
+            recorded = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid) => recorded?,
+            stop = self.stopped(by) => return Err(too_late(function, stop)),
+        };
+        let begun = recorded.begun();
+        // Here a journal puts down the intent; whatever comes of the call is known below.
+        let answer = self.delivered(call, function, begun, place, by).await;
+        Ok(self.ended(call, function, answer, by).await)
+    }
+
+    /// What an answer means, or that there is none.
+    async fn ended(&self, call: u64, function: &Function, answer: Result<CallAnswer, Stop>, by: Instant) -> End {
         let name = &function.full_name;
-        Ok(match self.delivered(call, function, &begun, by).await {
+        match answer {
             Ok(CallAnswer::Output(output)) => {
                 // Its judgement may wait for others; the evaluation's end does not.
                 tokio::select! {
@@ -170,11 +190,29 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 }
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
+            Ok(CallAnswer::Spoilt { code, fault, bytes }) => {
+                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), Some(Payload::unread(bytes)))
+            }
+            Ok(CallAnswer::Crashed(fault)) => undecided(call, function, CallCode::FunctionCrashed, &format!("{name}: {fault}")),
             Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
             Err(Stop::Cancelled) => {
-                unknown(call, CallCode::Cancelled, format!("{name}: the evaluation ended before the call did; {UNKNOWN}"))
+                undecided(call, function, CallCode::Cancelled, &format!("{name}: the evaluation ended before the call did"))
             }
-            Err(Stop::TimedOut) => unknown(call, CallCode::FunctionTimedOut, timed_out(function)),
+            Err(Stop::TimedOut) => undecided(call, function, CallCode::FunctionTimedOut, &timed_out(function)),
+        }
+    }
+
+    fn idempotency_key(&self, call: u64) -> String {
+        format!("{}:{call}", self.evaluation)
+    }
+
+    /// A place among the calls of a configured function that run.
+    async fn placed(&self, function: &Function) -> Result<Option<Place>, Refused> {
+        let Some(configured) = function.configured() else { return Ok(None) };
+        configured.place(self.principal.uid).await.map(Some).map_err(|wait| {
+            let (name, seconds) = (&function.full_name, wait.as_secs_f64().ceil());
+            let message = format!("{name}: it is called as often as it may be (calls_per_minute); it may be again in {seconds} s");
+            Refused::new(CallCode::RateLimited, message)
         })
     }
 
@@ -208,8 +246,16 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     }
 
     /// Delivers a call that may run, and awaits the answer for as long as it has.
-    async fn delivered(&self, call: u64, function: &Function, begun: &Begun, by: Instant) -> Result<CallAnswer, Stop> {
-        let idempotency_key = format!("{}:{call}", self.evaluation);
+    async fn delivered(
+        &self,
+        call: u64,
+        function: &Function,
+        mut begun: Begun,
+        place: Option<Place>,
+        by: Instant,
+    ) -> Result<CallAnswer, Stop> {
+        let idempotency_key = self.idempotency_key(call);
+        let prepared = begun.prepared();
         let delivery = Delivery {
             evaluation: &self.evaluation,
             call,
@@ -218,6 +264,20 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             deadline: by.min(self.until).saturating_duration_since(Instant::now()).max(Duration::from_millis(1)),
             idempotency_key: &idempotency_key,
         };
+        if let Some(((configured, place), prepared)) = function.configured().zip(place).zip(prepared) {
+            return tokio::select! {
+                biased;
+                answer = configured.run(Running {
+                    place,
+                    prepared,
+                    delivery: &delivery,
+                    output_bytes: self.table.output_bytes(),
+                    judges: &self.judges,
+                    uid: self.principal.uid,
+                }) => Ok(answer),
+                stop = self.stopped(by) => Err(stop),
+            };
+        }
         let mut awaited = Awaited { client: &*self.client, evaluation: &self.evaluation, call, reason: Some(CallCode::Cancelled) };
         tokio::select! {
             biased;
@@ -245,33 +305,37 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 "{}: the output has {bytes} bytes; the limit outputBytes is {limit} (raised by {setting}). The function ran.",
                 function.full_name
             );
-            return spoilt(call, CallCode::OutputTooLarge, message, bytes);
+            return spoilt(call, CallCode::OutputTooLarge, message, Some(Payload::unread(bytes)));
         }
         let cost = claim::output_cost(function.output.as_deref(), output.get());
-        let schema = function.output.clone();
-        let judged =
-            self.judges.run(self.principal.uid, cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
-        let fault = match judged {
-            Some((None, output)) => match host_result_frame(call, output.get()) {
-                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output_bytes: bytes, frame },
-                Err(fault) => format!("can not be passed on: {fault}"),
-            },
-            Some((Some(fault), _)) => fault,
-            None => "could not be checked".to_owned(),
+        let (schema, disclosure) = (function.output.clone(), function.audit);
+        let judge = move || {
+            let fault = claim::output_fault(schema.as_deref(), output.get());
+            (fault, Payload::of(output.get(), disclosure, schema.as_deref()), output)
         };
-        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), bytes)
+        let (fault, shown) = match self.judges.run(self.principal.uid, cost, judge).await {
+            Some((None, shown, output)) => match host_result_frame(call, output.get()) {
+                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output: Some(shown), frame },
+                Err(fault) => (format!("can not be passed on: {fault}"), shown),
+            },
+            Some((Some(fault), shown, _)) => (fault, shown),
+            None => ("could not be checked".to_owned(), Payload::unread(bytes)),
+        };
+        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), Some(shown))
     }
 
     /// Puts the end on record. The effect, if any, is there already: a failure to
     /// record it is told to the log and changes nothing.
-    fn record_end(&self, record: &CallRecord, rule: Option<&str>) {
-        let event = match (record.state, record.code) {
-            (CallState::Refused, code) => Event::Refused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
-            (state, code) => Event::Ended { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
-        };
+    fn record_end(&self, record: &CallRecord, end: &End) {
         let Self { evaluation, principal, .. } = self;
-        let written = self.audit.write(&Record { evaluation, call: record.call, function: &record.function, uid: principal.uid, event });
-        if let Err(fault) = written {
+        let of = Call { evaluation, call: record.call, function: &record.function, uid: principal.uid };
+        let event = match (record.state, record.code) {
+            (CallState::Refused, code) => {
+                Event::CallRefused { of, code: code.unwrap_or(CallCode::PermissionDenied), rule: end.rule.as_deref() }
+            }
+            (state, code) => Event::CallEnded { of, state, code, output: end.output.as_ref(), duration_ms: record.duration_ms },
+        };
+        if let Err(fault) = self.audit.write(&event) {
             tracing::error!(evaluation, call = record.call, error = %fault, "the end of a host call could not be recorded");
         }
     }
@@ -298,7 +362,7 @@ const UNKNOWN: &str = "whether it had its effect is unknown";
 fn timed_out(function: &Function) -> String {
     let (name, limit) = (&function.full_name, function.timeout.as_millis());
     let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
-    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it); {UNKNOWN}")
+    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it)")
 }
 
 /// The function ran, and there was no time left to check what it gave.
@@ -307,7 +371,7 @@ fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
         Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
         Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
     };
-    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), 0)
+    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), None)
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {
@@ -323,18 +387,27 @@ fn refused(call: u64, refusal: Refused) -> End {
     End { rule: refusal.rule, ..end_with(call, CallState::Refused, refusal.code, refusal.message, data.as_deref()) }
 }
 
+/// A call of which nobody can say what it did: one that only reads did nothing, as far as
+/// the operator's word goes; a client's word does not.
+fn undecided(call: u64, function: &Function, code: CallCode, message: &str) -> End {
+    if function.configured().is_some() && function.effect == Effect::Read {
+        return end(call, CallState::Failed, code, message.to_owned());
+    }
+    unknown(call, code, format!("{message}; {UNKNOWN}"))
+}
+
 fn unknown(call: u64, code: CallCode, message: String) -> End {
     end(call, CallState::Unknown, code, message)
 }
 
-fn spoilt(call: u64, code: CallCode, message: String, output_bytes: usize) -> End {
-    End { output_bytes, ..end(call, CallState::Completed, code, message) }
+fn spoilt(call: u64, code: CallCode, message: String, output: Option<Payload>) -> End {
+    End { output, ..end(call, CallState::Completed, code, message) }
 }
 
 fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
     let clean = CleanFailure::of(message, data);
     let frame = host_failure_frame(call, &clean.as_host_failure()).unwrap_or_default();
-    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output_bytes: 0, frame }
+    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output: None, frame }
 }
 
 /// An end in brig's own words. Its frame is small and always builds.
@@ -345,7 +418,7 @@ fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
 fn end_with(call: u64, state: CallState, code: CallCode, message: String, data: Option<&RawValue>) -> End {
     let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data };
     let frame = host_failure_frame(call, &failure).unwrap_or_default();
-    End { state, code: Some(code), rule: None, output_bytes: 0, frame }
+    End { state, code: Some(code), rule: None, output: None, frame }
 }
 
 fn length(bytes: usize) -> u64 {

@@ -6,10 +6,11 @@
 //! written by [`types`]. Never owns a connection: the
 //! client that offers a callback is behind [`callback::Callback`].
 
-pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod callback;
+pub(crate) mod configured;
 pub(crate) mod permission;
+pub(crate) mod redact;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;

@@ -4,7 +4,8 @@
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
-use crate::host::audit::{AuditSink, Event, Record};
+use crate::audit::{AuditSink, Call, Event, Payload};
+use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, Input, Permit, Question};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
@@ -15,7 +16,6 @@ use brig_protocol::json::{self, Counts};
 use brig_protocol::limits;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// What a worker says it wants. Nothing about it is believed.
@@ -24,6 +24,7 @@ pub(crate) struct Claimed {
     table: Arc<FunctionTable>,
     function: u32,
     input: Box<RawValue>,
+    facts: CallFacts,
 }
 
 /// A claim that policy allows.
@@ -39,7 +40,8 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
-    input_sha256: String,
+    input: Payload,
+    prepared: Option<Prepared>,
 }
 
 /// A valid call that has what it takes of its budgets. Dropped before it begins, it
@@ -55,12 +57,14 @@ pub(super) struct Charged {
 pub(super) struct Recorded {
     claimed: Claimed,
     taken: Taken,
+    prepared: Option<Prepared>,
 }
 
 /// A call that is given to whoever runs it. Its effect can not be undone.
 #[derive(Debug)]
 pub(super) struct Begun {
     claimed: Claimed,
+    prepared: Option<Prepared>,
 }
 
 /// Why a call does not run.
@@ -83,8 +87,8 @@ impl Refused {
 }
 
 impl Claimed {
-    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>) -> Self {
-        Self { table, function, input }
+    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
+        Self { table, function, input, facts }
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -102,14 +106,15 @@ impl Claimed {
     /// judging then says.
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
-        let schemas = self.function().ok()?.input.iter().chain(self.table.scopes().conditions());
+        let function = self.function().ok()?;
+        let schemas = function.input.iter().chain(self.table.scopes(function).conditions());
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.table.scopes().conditions());
+        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.table.scopes(function).conditions()));
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
     }
 
@@ -121,7 +126,7 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.table.scopes();
+        let scopes = self.table.scopes(function);
         let mut tree = None;
         if scopes.looks_at_input() {
             let counts = self.within_bounds(function)?;
@@ -167,6 +172,7 @@ impl Permitted {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
+        let mut prepared = None;
         if let Some(schema) = &function.input {
             schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             let tree = match tree {
@@ -176,9 +182,13 @@ impl Permitted {
             if !schema.is_valid(&tree) {
                 return Err(invalid_input(function, &schema.explain(&tree, false)));
             }
+            if let Some(configured) = function.configured() {
+                let made = configured.prepared(&tree, &claimed.facts);
+                prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
+            }
         }
-        let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
-        Ok(Valid { claimed, permit, input_sha256 })
+        let input = function.recorded(claimed.input.get());
+        Ok(Valid { claimed, permit, input, prepared })
     }
 }
 
@@ -212,20 +222,20 @@ impl Valid {
 
 impl Charged {
     /// Writes the record that must be there before the function runs.
-    pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
+    pub(super) async fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
         let Self { valid, taken } = self;
         let function = valid.claimed.function()?;
-        let event = Event::Permitted {
-            rule: valid.permit.rule(),
-            input_sha256: &valid.input_sha256,
-            input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
-            effect: function.effect,
+        let of = Call { evaluation, call, function: &function.full_name, uid };
+        let event = Event::CallPermitted { of, rule: valid.permit.rule(), effect: function.effect, input: &valid.input };
+        let settled = match sink.write(&event) {
+            Ok(written) => sink.settled(written).await,
+            Err(fault) => Err(fault),
         };
-        sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
+        settled.map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed, taken })
+        Ok(Recorded { claimed: valid.claimed, taken, prepared: valid.prepared })
     }
 }
 
@@ -233,7 +243,7 @@ impl Recorded {
     /// The function is about to be called: what was taken of budgets stays taken.
     pub(super) fn begun(self) -> Begun {
         self.taken.spent();
-        Begun { claimed: self.claimed }
+        Begun { claimed: self.claimed, prepared: self.prepared }
     }
 }
 
@@ -241,6 +251,11 @@ impl Begun {
     /// The input as the guest's own text.
     pub(super) fn input(&self) -> &RawValue {
         &self.claimed.input
+    }
+
+    /// What a configured function runs for it; taken once.
+    pub(super) const fn prepared(&mut self) -> Option<Prepared> {
+        self.prepared.take()
     }
 }
 
@@ -284,10 +299,4 @@ fn not_an_object(text: &str) -> String {
         _ => "a number",
     };
     format!("must be one object, as in f({{name: value}}); {kind} was given")
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('?');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
