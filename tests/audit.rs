@@ -43,7 +43,9 @@ impl Audit {
 
     fn records(&self) -> Vec<Value> {
         let text: String = self.segments().iter().map(|path| std::fs::read_to_string(path).expect("a segment")).collect();
-        text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+        // The last line may be one that is being written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
     /// Records of one kind.
@@ -340,6 +342,38 @@ fn with_sync_call_evaluations_run_and_verify() {
     for _ in 0..5 {
         assert_eq!(call(&mut client, &mut handlers()).get("value"), Some(&json!({"ok": true})));
     }
+    stop(brigd);
+    audit.verifies();
+}
+
+#[test]
+fn a_reload_is_recorded_with_both_versions_and_a_refused_one_with_what_is_wrong() {
+    let audit = Audit::new();
+    let brigd = audit.options("log = false").start();
+    let path = brigd.folder().join("brig.toml");
+    let before = std::fs::read_to_string(&path).expect("the configuration");
+    let recorded = |event: &str| {
+        let until = Instant::now() + DEADLINE;
+        loop {
+            if let Some(record) = audit.events(event).pop() {
+                return record;
+            }
+            assert!(Instant::now() < until, "no record of {event} in time");
+            std::thread::yield_now();
+        }
+    };
+    std::fs::write(&path, format!("{before}\n[clients]\nuids = [4294967294]\n")).expect("another configuration");
+    brigd.signal(Signal::SIGHUP);
+    let reloaded = recorded("policy_reloaded");
+    assert_eq!(reloaded.pointer("/by/signal"), Some(&json!("SIGHUP")));
+    let started = audit.events("started").pop().expect("a start");
+    assert_eq!(reloaded.get("old"), started.get("policy"));
+    assert_ne!(reloaded.get("old"), reloaded.get("new"));
+    std::fs::write(&path, format!("{before}\n[clientss]\n")).expect("a wrong configuration");
+    brigd.signal(Signal::SIGHUP);
+    let refused = recorded("policy_refused");
+    assert_eq!(refused.get("holds"), reloaded.get("new"));
+    assert!(refused.get("why").and_then(Value::as_str).is_some_and(|why| why.contains("clientss")), "{refused}");
     stop(brigd);
     audit.verifies();
 }

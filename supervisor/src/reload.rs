@@ -9,6 +9,7 @@ use crate::config::{Config, ConfigFault};
 use crate::host::configured::{self, Catalogue};
 use crate::host::redact;
 use crate::policy::Policy;
+use crate::policy::selector::SystemAccounts;
 use crate::service::Service;
 use crate::settings::Arguments;
 use std::path::Path;
@@ -47,6 +48,13 @@ impl Source {
 }
 
 impl Service {
+    fn read_again(&self) -> Result<(Policy, Config, Catalogue), ConfigFault> {
+        let config = self.source.read()?;
+        let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        Ok((policy, config, catalogue))
+    }
+
     /// Reads the configuration again and takes it over. Reads files: not for the threads
     /// that serve clients.
     ///
@@ -55,8 +63,7 @@ impl Service {
     pub(crate) fn reload(&self, by: By<'_>) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(self.policy.current().version());
-        let read = self.source.read().and_then(|config| Ok((Policy::compile(&config)?, config)));
-        let (policy, config) = match read {
+        let (policy, config, catalogue) = match self.read_again() {
             Ok(read) => read,
             Err(fault) => {
                 self.audit.note(&policy_refused(&old, &fault.to_string(), by));
@@ -64,7 +71,7 @@ impl Service {
             }
         };
         let after_restart = changed(&self.config, &config);
-        let catalogue = functions(&config, self.source.arguments.config.as_deref());
+        take_over(&catalogue);
         let new = Arc::clone(policy.version());
         // On record first: no call is decided by a policy that no record names.
         self.audit.note(&policy_reloaded(&old, &new, by));
@@ -78,16 +85,25 @@ impl Service {
 /// is wrong with it. Loaded when the nursery is there: it was started before any credential
 /// was read.
 pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let catalogue = read_functions(config, file);
+    take_over(&catalogue);
+    catalogue
+}
+
+fn read_functions(config: &Config, file: Option<&Path>) -> Catalogue {
     let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
-    let catalogue = configured::load(&folder, &configured::Source::of_process());
+    configured::load(&folder, &configured::Source::of_process())
+}
+
+/// Says what there is, and hides its credentials from now on.
+fn take_over(catalogue: &Catalogue) {
     redact::install(catalogue.redactor().clone());
     for disabled in catalogue.disabled() {
         tracing::error!("a file of configured functions is not used: {disabled}");
     }
     if catalogue.count() > 0 {
-        tracing::info!(functions = catalogue.count(), folder = %folder.display(), "functions are configured");
+        tracing::info!(functions = catalogue.count(), "functions are configured");
     }
-    catalogue
 }
 
 /// Settings in which two configurations differ, without those that a reload takes over.

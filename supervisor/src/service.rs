@@ -13,6 +13,7 @@ use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
 use crate::policy::counters::Counters;
+use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
@@ -39,7 +40,7 @@ pub(crate) struct Service {
     /// What the operator set.
     pub(crate) config: Config,
     /// Who may do what.
-    pub(crate) policy: PolicyStore,
+    pub(crate) policy: Arc<PolicyStore>,
     /// What was used of budgets.
     pub(crate) counters: Arc<Counters>,
     /// Ready workers.
@@ -86,7 +87,8 @@ impl Service {
         source: Source,
         catalogue: Catalogue,
     ) -> Result<Arc<Self>, ConfigFault> {
-        let policy = PolicyStore::new(Policy::compile(&config)?);
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        let policy = Arc::new(PolicyStore::new(policy));
         Ok(Arc::new(Self {
             policy,
             counters: Arc::default(),

@@ -142,6 +142,13 @@ pub(crate) struct ReplArgs {
 pub(crate) struct CheckArgs {
     /// The file; `-` is standard input
     pub(crate) file: PathBuf,
+    /// Check the types too, against the configured functions and those of --functions: with
+    /// node and the `typescript` of the project in the working directory
+    #[arg(long)]
+    pub(crate) types: bool,
+    /// Host functions whose handlers are commands; see docs/cli.md
+    #[arg(short, long, value_name = "FILE", requires = "types")]
+    pub(crate) functions: Vec<PathBuf>,
     /// How the text is to be read
     #[arg(long, value_enum, default_value_t)]
     pub(crate) form: FormArg,

@@ -19,6 +19,7 @@ mod run;
 mod session;
 mod spelling;
 mod terminal;
+mod type_check;
 
 use args::{Cli, Command};
 use clap::Parser;

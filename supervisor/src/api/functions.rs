@@ -105,7 +105,7 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     let input = params.input.map_or(nothing, ToOwned::to_owned);
     json::count(input.get().as_bytes(), Bounds::PAYLOAD).map_err(|fault| invalid(format!("params.input is {fault}")))?;
     let _ticket = parties.ticket().await?;
-    let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout);
+    let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
     let calls = HostCalls {

@@ -32,7 +32,7 @@ pub(crate) struct Payload {
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<Hash>,
     bytes: u64,
-    /// The exact text, which has the hash.
+    /// What may be shown of it; the exact text when that has the hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Box<str>>,
     /// The content without its secrets.

@@ -4,13 +4,15 @@
 //! method, to a running evaluation, or to a waiting host call. Every request gets one
 //! answer; a notification gets none.
 
+mod explain;
+
 use super::link::Link;
 use super::outbox::Outbox;
 use crate::api::idempotency::{self, Claim};
 use crate::api::{self, Method};
 use crate::evaluation::{self, Asked, Ended, Parties, Request, Stop, StopCause};
 use crate::listener::Peer;
-use crate::policy::{Facts, Grant};
+use crate::policy::{Facts, Grant, Live};
 use crate::pool::Lease;
 use crate::service::Service;
 use brig_protocol::client::{CallState, CancelParams, CheckResult, EvaluateResult, Outcome, method};
@@ -31,7 +33,7 @@ use tokio::time::Instant;
 pub(super) struct Requests {
     service: Arc<Service>,
     peer: Peer,
-    facts: Facts,
+    facts: Arc<Facts>,
     connection: u64,
     link: Arc<Link>,
     outbox: Arc<Outbox>,
@@ -44,7 +46,16 @@ impl Requests {
     pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
-        Self { service, facts, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
+        Self {
+            service,
+            facts: Arc::new(facts),
+            peer,
+            connection,
+            link,
+            outbox,
+            in_flight: HashMap::new(),
+            running: FuturesUnordered::new(),
+        }
     }
 
     /// Drives all requests until one is answered. Nothing: none is in flight.
@@ -150,7 +161,10 @@ impl Requests {
 
     /// What the policy that holds now says about this client, if it may do anything.
     fn grant(&self) -> Result<Arc<Grant>, ErrorData> {
-        let grant = self.service.policy.current().grant(&self.facts);
+        self.permitted(self.service.policy.current().grant(&self.facts))
+    }
+
+    fn permitted(&self, grant: Arc<Grant>) -> Result<Arc<Grant>, ErrorData> {
         if grant.may_evaluate {
             return Ok(grant);
         }
@@ -161,34 +175,10 @@ impl Requests {
         Err(data)
     }
 
-    /// Starts saying what would be decided.
-    fn explain(&mut self, id: Id, params: Option<&RawValue>) {
-        let text = params.map_or("{}", RawValue::get).to_owned();
-        let mut held = self.service.budget.part(self.peer.uid);
-        let grant = match self.grant() {
-            Ok(_) if !held.resize(text.len()) => return self.refuse(Some(&id), &no_room()),
-            Ok(grant) => grant,
-            Err(data) => return self.refuse(Some(&id), &data),
-        };
-        self.in_flight.insert(id.clone(), Arc::new(Stop::default()));
-        let (service, outbox, uid) = (Arc::clone(&self.service), Arc::clone(&self.outbox), self.peer.uid);
-        self.running.push(Box::pin(async move {
-            let line = match api::explain::explain(&service, grant, uid, text).await {
-                Ok(said) => rpc::result(&id, &said),
-                Err(data) => {
-                    service.metrics.refused.count();
-                    rpc::error(Some(&id), &data)
-                }
-            };
-            outbox.send_when_room(|| line).await;
-            drop(held);
-            id
-        }));
-    }
-
     /// Starts what takes its time.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
-        let request = self.grant().and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
+        let live = Live::follow(&self.service.policy, &self.facts);
+        let request = self.permitted(live.grant()).and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
         let (grant, request) = match request {
             Ok(request) => request,
             Err(data) => return self.refuse(Some(&id), &data),
@@ -199,8 +189,17 @@ impl Requests {
         let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties =
-                Parties { request: &id, service: &service, peer, grant: &grant, connection, link: &link, outbox: &outbox, stop: &stop };
+            let parties = Parties {
+                request: &id,
+                service: &service,
+                peer,
+                grant: &grant,
+                live: &live,
+                connection,
+                link: &link,
+                outbox: &outbox,
+                stop: &stop,
+            };
             answer(&id, request, parties).await;
             drop(work);
             id

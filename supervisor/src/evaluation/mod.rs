@@ -46,6 +46,7 @@ pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended,
     let schemas = (&parties.service.schemas, parties.peer.uid);
     let build = FunctionTable::build(Some(&functions), Some(&program.permissions), (granted, &offered), &program.limits, schemas);
     let (table, found) = parties.unless_stopped(build).await?;
+    let table = table.following(parties.live.clone());
     program.warnings.extend(found);
     drop((functions, declared));
 

@@ -12,7 +12,7 @@ use crate::connection::outbox::Outbox;
 use crate::host::configured::{Configured, UnknownCollection};
 use crate::host::table::Granted;
 use crate::listener::Peer;
-use crate::policy::Grant;
+use crate::policy::{Grant, Live};
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -36,6 +36,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) peer: Peer,
     /// What the operator's policy says about it.
     pub(crate) grant: &'a Grant,
+    /// That policy, and the one that holds later.
+    pub(crate) live: &'a Live,
     /// By which connection it came.
     pub(crate) connection: u64,
     /// The client's callbacks.

@@ -21,7 +21,7 @@ use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
-use crate::audit::{AuditSink, Call, Event, Payload};
+use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
 use crate::policy::counters::EvaluationCounts;
 use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
@@ -308,10 +308,10 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             return spoilt(call, CallCode::OutputTooLarge, message, Some(Payload::unread(bytes)));
         }
         let cost = claim::output_cost(function.output.as_deref(), output.get());
-        let (schema, disclosure) = (function.output.clone(), function.audit);
+        let schema = function.output.clone();
         let judge = move || {
             let fault = claim::output_fault(schema.as_deref(), output.get());
-            (fault, Payload::of(output.get(), disclosure, schema.as_deref()), output)
+            (fault, Payload::of(output.get(), Disclosure::Hash, None), output)
         };
         let (fault, shown) = match self.judges.run(self.principal.uid, cost, judge).await {
             Some((None, shown, output)) => match host_result_frame(call, output.get()) {

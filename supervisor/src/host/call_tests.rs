@@ -173,7 +173,7 @@ async fn a_good_call_is_recorded_before_it_runs_and_after() {
     assert_eq!((outcome.record.input_bytes, outcome.record.output_bytes), (9, 8));
     assert_eq!(
         scene.journal.all(),
-        ["record call_permitted orders.create", "ran orders.create {\"qty\":1} ev_1:1", "record call_ended orders.create completed null"]
+        ["record call_permitted orders.create", "ran orders.create {\"qty\":1} ev_1:1", "record call_ended orders.create completed"]
     );
 }
 

@@ -12,7 +12,7 @@ use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
 use crate::audit::{Disclosure, Payload};
-use crate::policy::Grant;
+use crate::policy::{Grant, Live};
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -98,6 +98,14 @@ impl Granted {
         Self { callbacks: grant.callbacks.clone(), configured: grant.functions.clone() }
     }
 
+    /// Who may call a function.
+    pub(crate) const fn scopes(&self, function: &Function) -> &ScopeSet {
+        match function.kind {
+            Kind::Callback => &self.callbacks,
+            Kind::Configured(_) => &self.configured,
+        }
+    }
+
     fn narrowed(self, scope: &Scope) -> Self {
         let narrow = |scopes: ScopeSet| scopes.and(Origin::Request, scope.clone());
         Self { callbacks: narrow(self.callbacks), configured: narrow(self.configured) }
@@ -110,6 +118,8 @@ pub(crate) struct FunctionTable {
     collections: Vec<String>,
     functions: Vec<Function>,
     granted: Granted,
+    /// The policy that holds by now, for functions of an evaluation that goes on.
+    live: Option<Live>,
     input_bytes: u64,
     output_bytes: u64,
 }
@@ -139,6 +149,7 @@ impl FunctionTable {
             collections: declared.0.iter().map(|(name, _)| name.clone()).collect(),
             functions: Vec::new(),
             granted: operator.clone(),
+            live: None,
             input_bytes: limits.input_bytes,
             output_bytes: limits.output_bytes,
         };
@@ -170,7 +181,7 @@ impl FunctionTable {
     /// A table with one configured function, for a call without a program.
     pub(crate) fn one(function: &Arc<Configured>, operator: Granted, limits: &Limits, timeout: Option<Duration>) -> Self {
         let (input_bytes, output_bytes) = (limits.input_bytes, limits.output_bytes);
-        let mut table = Self { collections: Vec::new(), functions: Vec::new(), granted: operator, input_bytes, output_bytes };
+        let mut table = Self { collections: Vec::new(), functions: Vec::new(), granted: operator, live: None, input_bytes, output_bytes };
         table.add_configured(function, limits);
         if let (Some(function), Some(timeout)) = (table.functions.first_mut(), timeout) {
             function.timeout = function.timeout.min(timeout);
@@ -221,12 +232,23 @@ impl FunctionTable {
         self.functions.get(usize::try_from(index).ok()?)
     }
 
-    /// Who may call a function.
+    /// The same, where what is denied from now on is denied at once.
+    #[must_use]
+    pub(crate) fn following(mut self, live: Live) -> Self {
+        self.live = Some(live);
+        self
+    }
+
+    /// What another policy says by now, if there is another.
+    pub(crate) fn changed(&self) -> Option<Granted> {
+        let grant = self.live.as_ref()?.changed()?;
+        let nobody = Granted { callbacks: ScopeSet::default(), configured: ScopeSet::default() };
+        Some(if grant.may_evaluate { Granted::of(&grant) } else { nobody })
+    }
+
+    /// Who may call a function, as policy was when the evaluation began.
     pub(crate) const fn scopes(&self, function: &Function) -> &ScopeSet {
-        match function.kind {
-            Kind::Callback => &self.granted.callbacks,
-            Kind::Configured(_) => &self.granted.configured,
-        }
+        self.granted.scopes(function)
     }
 
     /// Longest input, in bytes.

@@ -6,9 +6,9 @@
 
 use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::configured::{CallFacts, Prepared};
-use crate::host::permission::{self, Input, Permit, Question};
+use crate::host::permission::{self, Input, Permit, Question, Refusal, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
-use crate::host::table::{Function, FunctionTable};
+use crate::host::table::{Function, FunctionTable, Granted};
 use crate::policy::counters::{EvaluationCounts, Taken};
 use brig_protocol::client::Operation;
 use brig_protocol::codes::CallCode;
@@ -25,6 +25,8 @@ pub(crate) struct Claimed {
     function: u32,
     input: Box<RawValue>,
     facts: CallFacts,
+    /// What another policy says by now, if there is another than at the begin.
+    changed: Option<Granted>,
 }
 
 /// A claim that policy allows.
@@ -40,6 +42,7 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
+    /// For the record.
     input: Payload,
     prepared: Option<Prepared>,
 }
@@ -87,8 +90,9 @@ impl Refused {
 }
 
 impl Claimed {
-    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
-        Self { table, function, input, facts }
+    pub(super) fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
+        let changed = table.changed();
+        Self { table, function, input, facts, changed }
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -107,15 +111,25 @@ impl Claimed {
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
         let function = self.function().ok()?;
-        let schemas = function.input.iter().chain(self.table.scopes(function).conditions());
+        let schemas = function.input.iter().chain(self.conditions(function));
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.table.scopes(function).conditions()));
+        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.conditions(function)));
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
+    }
+
+    /// Whom a call has to be allowed by: policy as it was at the begin, and as it is now.
+    fn scopes<'c>(&'c self, function: &'c Function) -> impl Iterator<Item = &'c ScopeSet> {
+        std::iter::once(self.table.scopes(function)).chain(self.changed.iter().map(|granted| granted.scopes(function)))
+    }
+
+    /// The schemas that rules look at its input with.
+    fn conditions<'c>(&'c self, function: &'c Function) -> impl Iterator<Item = &'c Arc<Schema>> {
+        self.scopes(function).flat_map(ScopeSet::conditions)
     }
 
     /// Both judgements, one after the other. Takes time: see [`Claimed::cost`].
@@ -126,11 +140,10 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.table.scopes(function);
         let mut tree = None;
-        if scopes.looks_at_input() {
+        if self.scopes(function).any(ScopeSet::looks_at_input) {
             let counts = self.within_bounds(function)?;
-            for condition in scopes.conditions() {
+            for condition in self.conditions(function) {
                 condition.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             }
             tree = Some(self.readable(function)?);
@@ -141,12 +154,17 @@ impl Claimed {
             operation: Operation::Invoke,
             input: tree.as_ref().map(|tree| Input { tree, text: self.input.get() }),
         };
-        let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
+        let refused = |refusal: Refusal| Refused {
             code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
             retry_after_ms: None,
-        })?;
+        };
+        let permit = permission::decide(self.table.scopes(function), &question).map_err(refused)?;
+        // The terms are those of the begin; what is denied by now is denied at once.
+        if let Some(changed) = &self.changed {
+            permission::decide(changed.scopes(function), &question).map_err(refused)?;
+        }
         Ok(Permitted { claimed: self, permit, tree })
     }
 

@@ -3,11 +3,11 @@
 //! Owns the keys and their types, and the words for what is wrong with a file: the line,
 //! what is expected there, and the nearest spelling. Never reads what a value means.
 
+use crate::audit::Disclosure;
 use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
-use crate::audit::Disclosure;
+use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

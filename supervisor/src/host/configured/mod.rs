@@ -20,12 +20,12 @@ pub(crate) use credentials::Source;
 pub(crate) use load::load;
 
 use super::call::Judges;
-use crate::audit::Disclosure;
 use super::callback::{CallAnswer, Delivery};
-use super::permission::{self, Question, ScopeSet};
+use super::permission::{self, Known, Question, ScopeSet};
 use super::redact::Redactor;
 use super::schema::{Cost, Schema};
 use super::turns::{Turn, Turns};
+use crate::audit::Disclosure;
 use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
 use brig_protocol::codes::CallCode;
 use brig_protocol::names;
@@ -230,6 +230,13 @@ impl Catalogue {
     /// The files that are not used.
     pub(crate) fn disabled(&self) -> &[Disabled] {
         &self.disabled
+    }
+
+    /// What patterns of a policy can be about. Nothing where that is not known: a file can
+    /// not be used, or none is there yet.
+    pub(crate) fn known(&self) -> Option<Known> {
+        let functions: Vec<_> = self.functions.iter().map(|function| (function.collection.clone(), function.name.clone())).collect();
+        (self.disabled.is_empty() && !functions.is_empty()).then_some(Known { functions })
     }
 
     /// Looks for every credential that was loaded.
