@@ -28,6 +28,7 @@ mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod telemetry;
 mod tools;
 mod vm;
 mod watchdog;

@@ -8,12 +8,14 @@ use crate::audit::event::{By, StopReason};
 use crate::config::Config;
 use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
+use crate::metrics;
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
 use crate::settings::{self, Arguments, Fault};
+use crate::telemetry::Telemetry;
 use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
@@ -74,6 +76,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
         drop(admin);
     }
+    let figures = metrics::Door::open(&config.shown()?).await?;
     let source = Source::new(Arc::clone(arguments));
     let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
     service.audit.note(&Event::Started {
@@ -85,13 +88,15 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 
+    let exporting = Telemetry::start(&service);
     let tracker = TaskTracker::new();
     let cause = tokio::select! {
         () = accept(&listener, &service, &tracker) => "the end of its socket",
         () = keep_house(&service) => "the end of its time",
         () = tell_status(&service, signals.status) => "the end of its signals",
         () = reload_when_asked(&service, signals.reload) => "the end of its signals",
-        () = watchdog::keep_fed(&service.pool) => "the end of its watch",
+        () = figures.serve(&service) => "the end of its figures",
+        () = watchdog::keep_fed(&service.pool, &service.metrics) => "the end of its watch",
         name = signals.stop.received() => name,
     };
     tracing::info!(cause, "brigd stops");
@@ -99,6 +104,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     drop(listener);
     notify::stopping("draining");
     drain(&service, &tracker, &mut signals.stop).await;
+    service.telemetry.close(exporting).await;
     service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");

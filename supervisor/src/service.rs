@@ -19,6 +19,7 @@ use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
 use crate::reload::Source;
+use crate::telemetry::Telemetry;
 use crate::vm::Vms;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -56,6 +57,8 @@ pub(crate) struct Service {
     pub(crate) answers: Arc<Answers>,
     /// What happened, counted.
     pub(crate) metrics: Metrics,
+    /// Who is told of evaluations.
+    pub(crate) telemetry: Telemetry,
     /// Evaluations that run.
     pub(crate) running: Arc<Registry>,
     /// Workers that are kept between evaluations.
@@ -104,6 +107,7 @@ impl Service {
             doors: Doors::new(config.clients.connections, config.clients.connections_each),
             answers: Answers::new(),
             metrics: Metrics::default(),
+            telemetry: Telemetry::new(config.told()?),
             running: Arc::default(),
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),

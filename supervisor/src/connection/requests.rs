@@ -259,7 +259,7 @@ impl Requests {
     }
 
     fn refuse(&self, id: Option<&Id>, data: &ErrorData) {
-        self.service.metrics.refused.count();
+        self.service.metrics.refused.count(data.code);
         self.outbox.reply(rpc::error(id, data));
     }
 }
@@ -283,7 +283,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         Ok(Answer::Known(answer)) => send_known(id, &answer, parties).await,
         Ok(Answer::Status(status)) => send_known(id, &status, parties).await,
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
         }
     }
@@ -297,7 +297,7 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
             rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
         }
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -313,7 +313,7 @@ async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match made {
         Ok(made) => rpc::result(id, &made),
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -325,7 +325,7 @@ async fn answer_call(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match api::functions::call(request, &parties).await {
         Ok(result) => rpc::result(id, &result),
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -377,7 +377,7 @@ async fn answer_status(id: &Id, request: Request, parties: Parties<'_>) {
     match status {
         Ok(status) => send_known(id, &status, parties).await,
         Err(data) => {
-            service.metrics.refused.count();
+            service.metrics.refused.count(data.code);
             parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
         }
     }
