@@ -7,7 +7,6 @@ use brig::RequestedLimits;
 use brig::protocol::limits::{LIMITS, LimitRow};
 use brig::protocol::names::Pattern;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
