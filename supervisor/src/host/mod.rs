@@ -12,3 +12,4 @@ pub(crate) mod permission;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;
+pub(crate) mod wall;

@@ -52,6 +52,7 @@ pub(crate) struct Function {
 
 /// All functions of one evaluation, and who may call them.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct FunctionTable {
     collections: Vec<String>,
     functions: Vec<Function>,
