@@ -17,6 +17,29 @@ use tokio::time::Instant;
 /// A place in the queue.
 type Place = u64;
 
+/// How much of the queue one principal may have, at most what `[queue]` gives to each.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Evaluations that run at the same time.
+    pub(crate) running: usize,
+    /// Evaluations that wait.
+    pub(crate) waiting: usize,
+    /// The principal's section of the policy, where that says so.
+    pub(crate) section: Option<Arc<str>>,
+}
+
+impl Part {
+    /// What the policy gives: nothing is what everybody has.
+    pub(crate) fn new(bounds: config::Queue, running: Option<usize>, waiting: Option<usize>, section: &str) -> Self {
+        let limited = running.is_some() || waiting.is_some();
+        Self {
+            running: running.unwrap_or(bounds.running_each).min(bounds.running_each),
+            waiting: waiting.unwrap_or(bounds.waiting_each).min(bounds.waiting_each),
+            section: limited.then(|| section.into()),
+        }
+    }
+}
+
 /// What asking gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -45,6 +68,8 @@ pub(crate) struct Line {
 
 #[derive(Debug, Default)]
 struct Share {
+    /// Most that may run, as policy said when it was last asked.
+    most_running: usize,
     running: usize,
     waiting: usize,
     /// Connections with someone waiting, whose turn is next first.
@@ -97,16 +122,17 @@ impl Line {
     }
 
     /// A principal wants to run one evaluation that came by this connection.
-    pub(crate) fn ask(&mut self, uid: u32, connection: u64) -> Asked {
+    pub(crate) fn ask(&mut self, uid: u32, connection: u64, part: &Part) -> Asked {
         let share = self.shares.entry(uid).or_default();
+        share.most_running = part.running;
         // Whoever waits already has to go first, or the queue of a principal would be none.
-        let may_run = share.waiting == 0 && share.running < self.bounds.running_each && self.running < self.bounds.running;
+        let may_run = share.waiting == 0 && share.running < part.running && self.running < self.bounds.running;
         if may_run {
             share.running += 1;
             self.running += 1;
             return Asked::Now;
         }
-        let own = share.waiting >= self.bounds.waiting_each;
+        let own = share.waiting >= part.waiting;
         if own || self.waiting >= self.bounds.waiting {
             self.forget_idle(uid);
             return Asked::Full { own };
@@ -153,7 +179,7 @@ impl Line {
         for _ in 0..self.turn.len() {
             let uid = self.turn.pop_front()?;
             let Some(share) = self.shares.get_mut(&uid) else { continue };
-            if share.running >= self.bounds.running_each {
+            if share.running >= share.most_running {
                 self.turn.push_back(uid);
                 continue;
             }
@@ -215,8 +241,8 @@ impl Admission {
     ///
     /// # Errors
     /// `overloaded`, with advice when to try again.
-    pub(crate) async fn enter(self: &Arc<Self>, uid: u32, connection: u64) -> Result<Ticket, ErrorData> {
-        let (place, called) = match self.ask(uid, connection)? {
+    pub(crate) async fn enter(self: &Arc<Self>, uid: u32, connection: u64, part: &Part) -> Result<Ticket, ErrorData> {
+        let (place, called) = match self.ask(uid, connection, part)? {
             None => return Ok(self.ticket(uid)),
             Some(waiting) => waiting,
         };
@@ -226,14 +252,14 @@ impl Admission {
                 seat.taken = true;
                 Ok(self.ticket(uid))
             }
-            _ => Err(self.overloaded("this evaluation waited as long as it may; all workers are busy")),
+            _ => Err(self.overloaded("this evaluation waited as long as it may; all workers are busy", "queue.wait_ms")),
         }
     }
 
-    fn ask(&self, uid: u32, connection: u64) -> Result<Option<(Place, oneshot::Receiver<()>)>, ErrorData> {
+    fn ask(&self, uid: u32, connection: u64, part: &Part) -> Result<Option<(Place, oneshot::Receiver<()>)>, ErrorData> {
         let full = {
             let mut state = self.lock();
-            match state.line.ask(uid, connection) {
+            match state.line.ask(uid, connection, part) {
                 Asked::Now => return Ok(None),
                 Asked::Wait(place) => {
                     let (waker, called) = oneshot::channel();
@@ -243,7 +269,18 @@ impl Admission {
                 Asked::Full { own } => own,
             }
         };
-        Err(self.overloaded(if full { "as many evaluations of this user wait as may" } else { "as many evaluations wait as may" }))
+        match (full, &part.section) {
+            (true, Some(section)) => Err(self.over_quota(section, part)),
+            (true, None) => Err(self.overloaded("as many evaluations of this user wait as may", "queue.waiting_each")),
+            (false, _) => Err(self.overloaded("as many evaluations wait as may", "queue.waiting")),
+        }
+    }
+
+    fn over_quota(&self, section: &str, part: &Part) -> ErrorData {
+        let setting = format!("principals.{section:?}.quotas.queued");
+        let Part { running, waiting, .. } = part;
+        let message = format!("this user may have {running} evaluations running and {waiting} waiting, and has");
+        ErrorData { code: RequestCode::QuotaExceeded, ..self.overloaded(&message, &setting) }
     }
 
     /// How many run and how many wait.
@@ -251,7 +288,7 @@ impl Admission {
         self.lock().line.counts()
     }
 
-    fn overloaded(&self, message: &str) -> ErrorData {
+    fn overloaded(&self, message: &str, setting: &str) -> ErrorData {
         let state = self.lock();
         let (running, waiting) = state.line.counts();
         let rounds = u32::try_from(1 + waiting / running.max(1)).unwrap_or(u32::MAX);
@@ -259,7 +296,7 @@ impl Admission {
         drop(state);
         let mut data = ErrorData::new(RequestCode::Overloaded, format!("{message}; nothing ran"));
         data.retry_after_ms = u64::try_from(wait.as_millis()).ok();
-        data.setting = Some("queue.waiting_each".to_owned());
+        data.setting = Some(setting.to_owned());
         data
     }
 
@@ -323,135 +360,5 @@ impl Drop for Seat<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
-    use super::*;
-    use futures_util::FutureExt;
-    use proptest::prelude::*;
-
-    fn bounds(running: usize, running_each: usize, waiting_each: usize) -> config::Queue {
-        config::Queue { running, running_each, waiting: 100, waiting_each, wait_ms: 10_000 }
-    }
-
-    #[test]
-    fn one_who_floods_does_not_delay_another() {
-        let mut line = Line::new(bounds(1, 1, 100));
-        assert_eq!(line.ask(1, 1), Asked::Now);
-        for _ in 0..50 {
-            assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
-        }
-        let Asked::Wait(theirs) = line.ask(2, 2) else { panic!("must wait") };
-        line.leave(1);
-        assert_eq!(line.call_next().map(|(uid, _)| uid), Some(1));
-        line.leave(1);
-        assert_eq!(line.call_next(), Some((2, theirs)));
-    }
-
-    #[test]
-    fn one_connection_that_floods_does_not_delay_another_of_the_same_user() {
-        let mut line = Line::new(bounds(1, 1, 100));
-        assert_eq!(line.ask(1, 1), Asked::Now);
-        for _ in 0..50 {
-            assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
-        }
-        let Asked::Wait(other) = line.ask(1, 2) else { panic!("must wait") };
-        line.leave(1);
-        assert!(line.call_next().is_some_and(|(_, place)| place != other));
-        line.leave(1);
-        assert_eq!(line.call_next(), Some((1, other)));
-    }
-
-    #[test]
-    fn a_full_queue_sends_away_and_says_whose() {
-        let mut line = Line::new(bounds(1, 1, 1));
-        assert_eq!(line.ask(1, 1), Asked::Now);
-        assert!(matches!(line.ask(1, 1), Asked::Wait(_)));
-        assert_eq!(line.ask(1, 1), Asked::Full { own: true });
-        assert!(matches!(line.ask(2, 2), Asked::Wait(_)));
-    }
-
-    #[test]
-    fn nothing_is_remembered_of_those_who_left() {
-        let mut line = Line::new(bounds(2, 2, 4));
-        for uid in 0..1000 {
-            assert_eq!(line.ask(uid, u64::from(uid)), Asked::Now);
-            line.leave(uid);
-        }
-        assert!(line.shares.is_empty() && line.turn.is_empty());
-    }
-
-    #[tokio::test]
-    async fn the_next_enters_when_a_ticket_is_dropped() {
-        let admission = Admission::new(bounds(1, 1, 4));
-        let first = admission.enter(1, 1).await.unwrap();
-        let mut second = Box::pin(admission.enter(1, 1));
-        assert!((&mut second).now_or_never().is_none());
-        drop(first);
-        let ticket = second.await.unwrap();
-        assert_eq!(admission.counts(), (1, 0));
-        drop(ticket);
-        assert_eq!(admission.counts(), (0, 0));
-    }
-
-    #[tokio::test]
-    async fn one_who_gives_up_after_being_called_hands_the_turn_on() {
-        let admission = Admission::new(bounds(1, 1, 4));
-        let first = admission.enter(1, 1).await.unwrap();
-        let mut second = Box::pin(admission.enter(1, 1));
-        let mut third = Box::pin(admission.enter(1, 1));
-        assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none());
-        drop(first);
-        drop(second);
-        drop(third.await.unwrap());
-        assert_eq!(admission.counts(), (0, 0));
-    }
-
-    #[tokio::test]
-    async fn waiting_ends_at_its_deadline_with_advice() {
-        let admission = Admission::new(config::Queue { wait_ms: 1, ..bounds(1, 1, 4) });
-        let ticket = admission.enter(1, 1).await.unwrap();
-        let refusal = admission.enter(1, 1).await.unwrap_err();
-        assert_eq!(refusal.code, RequestCode::Overloaded);
-        assert!(refusal.retry_after_ms.is_some() && refusal.retryable);
-        drop(ticket);
-        assert_eq!(admission.counts(), (0, 0));
-    }
-
-    proptest! {
-        #[test]
-        fn never_more_run_than_may_and_everyone_is_called_once(steps in proptest::collection::vec((0u32..4, 0u8..3), 0..200)) {
-            let mut line = Line::new(bounds(3, 2, 5));
-            let mut running: Vec<u32> = Vec::new();
-            let mut waiting: Vec<(u32, Place)> = Vec::new();
-            for (uid, step) in steps {
-                match step {
-                    0 => match line.ask(uid, u64::from(uid)) {
-                        Asked::Now => running.push(uid),
-                        Asked::Wait(place) => waiting.push((uid, place)),
-                        Asked::Full { .. } => {}
-                    },
-                    1 => if let Some(index) = running.iter().position(|other| *other == uid) {
-                        running.remove(index);
-                        line.leave(uid);
-                    },
-                    _ => if let Some(index) = waiting.iter().position(|(other, _)| *other == uid) {
-                        let (uid, place) = waiting.remove(index);
-                        prop_assert!(line.give_up(uid, u64::from(uid), place));
-                    },
-                }
-                while let Some(called) = line.call_next() {
-                    let index = waiting.iter().position(|other| *other == called);
-                    prop_assert!(index.is_some());
-                    waiting.remove(index.unwrap_or(0));
-                    running.push(called.0);
-                }
-                prop_assert!(running.len() <= 3);
-                prop_assert!((0..4).all(|uid| running.iter().filter(|other| **other == uid).count() <= 2));
-                prop_assert_eq!(line.counts(), (running.len(), waiting.len()));
-                let idle = (0..4).any(|uid| running.iter().filter(|other| **other == uid).count() < 2
-                    && waiting.iter().any(|(other, _)| *other == uid));
-                prop_assert!(!(idle && running.len() < 3));
-            }
-        }
-    }
-}
+#[path = "admission_tests.rs"]
+mod tests;

@@ -5,9 +5,10 @@
 //! secret.
 
 pub(crate) mod layers;
+pub(crate) mod tool;
 
 use brig_protocol::limits::{self, Limits};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::time::Duration;
 const THREADS_MOST: usize = 1024;
 
 /// Everything that an operator can set.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
     /// The socket.
@@ -40,7 +41,7 @@ pub(crate) struct Config {
 }
 
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
     /// File that records are appended to, one JSON text a line; without it they go to
@@ -49,7 +50,7 @@ pub(crate) struct Audit {
 }
 
 /// `[server]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
     /// Path of the client socket; `--socket` wins.
@@ -70,7 +71,7 @@ impl Default for Server {
 }
 
 /// Least confinement with which brigd starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
     /// Everything.
@@ -82,23 +83,29 @@ pub(crate) enum Level {
 }
 
 /// `[sandbox]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Sandbox {
     /// Least confinement; brigd refuses to start below it.
     pub(crate) require: Level,
     /// Whether workers live in namespaces of their own where the kernel allows it.
     pub(crate) namespaces: bool,
+    /// Whether each worker has a cgroup of its own: `true` demands it, `false` goes
+    /// without, nothing takes what the service manager delegates.
+    pub(crate) cgroup: Option<bool>,
+    /// Memory of one worker in its cgroup, in bytes [default: `limits.heap_bytes` and
+    /// 64 MiB].
+    pub(crate) cgroup_memory_bytes: Option<u64>,
 }
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self { require: Level::Strong, namespaces: true }
+        Self { require: Level::Strong, namespaces: true, cgroup: None, cgroup_memory_bytes: None }
     }
 }
 
 /// How workers are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Origin {
     /// Copies of a warmed process.
@@ -108,7 +115,7 @@ pub(crate) enum Origin {
 }
 
 /// `[workers]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Workers {
     /// The worker binary; `--worker` wins. Without it: beside brigd, then libexec.
@@ -135,7 +142,7 @@ impl Default for Workers {
 }
 
 /// `[clients]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Clients {
     /// Most connections at one time.
@@ -167,7 +174,7 @@ impl Default for Clients {
 }
 
 /// `[queue]`
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Queue {
     /// Evaluations that run at the same time.
@@ -189,7 +196,7 @@ impl Default for Queue {
 }
 
 /// `[vms]`
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Vms {
     /// A vm in which nothing ran for so long ends, in milliseconds.
@@ -211,7 +218,7 @@ impl Default for Vms {
 }
 
 /// `[runtime]`
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Runtime {
     /// Threads that serve clients and workers: 0 is one for each core, 1 serves

@@ -5,6 +5,7 @@
 
 mod admission;
 mod api;
+mod cgroup;
 mod channel;
 mod config;
 mod connection;
@@ -25,6 +26,7 @@ mod settings;
 mod spawn;
 mod tools;
 mod vm;
+mod watchdog;
 
 use clap::Parser;
 use config::Config;
@@ -53,7 +55,11 @@ fn start(arguments: &Arguments) -> Result<(), Fault> {
     arguments.override_settings(&mut config);
     config.check()?;
     logging::start(&config.server.log);
-    let workers = settings::worker_settings(&config)?;
+    let mut workers = settings::worker_settings(&config)?;
+    // Before there are threads and children: what brigd starts is born where brigd is.
+    if !arguments.check {
+        workers.cgroups = settings::claim_cgroups(&config)?;
+    }
     let runtime = settings::runtime(config.runtime.threads)?;
     let outcome = runtime.block_on(serve::run(config, workers, arguments));
     // Whatever still runs on the runtime's threads has no claim to be awaited.

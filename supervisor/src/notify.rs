@@ -12,6 +12,16 @@ pub(crate) fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
+/// A probe passed.
+pub(crate) fn alive() {
+    tell(&[NotifyState::Watchdog]);
+}
+
+/// What is shown of brigd.
+pub(crate) fn status(status: &str) {
+    tell(&[NotifyState::Status(status)]);
+}
+
 /// brigd takes no new work.
 pub(crate) fn stopping(status: &str) {
     tell(&[NotifyState::Stopping, NotifyState::Status(status)]);
@@ -24,16 +34,77 @@ fn tell(states: &[NotifyState<'_>]) {
 }
 
 /// The sockets that the service manager opened for this process.
+#[derive(Debug, Default)]
+pub(crate) struct Inherited {
+    /// For clients.
+    pub(crate) client: Option<OwnedFd>,
+    /// For operators.
+    pub(crate) admin: Option<OwnedFd>,
+}
+
+/// Takes the sockets of the service manager by their names (`FileDescriptorName=`).
 ///
 /// # Errors
-/// When there are some but they can not be taken.
-pub(crate) fn inherited_sockets() -> io::Result<Vec<OwnedFd>> {
-    let numbers: Vec<_> = sd_notify::listen_fds()?.collect();
-    if numbers.is_empty() {
-        return Ok(Vec::new());
+/// When there are some but they can not be taken, or their names say nothing.
+pub(crate) fn inherited_sockets() -> io::Result<Inherited> {
+    let named: Vec<_> = sd_notify::listen_fds_with_names()?.collect();
+    let mut inherited = Inherited::default();
+    if named.is_empty() {
+        return Ok(inherited);
     }
     // A number is not a descriptor that safe code may own; asking the kernel for a
     // copy of one's own descriptor gives one that is.
     let this = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())?;
-    numbers.into_iter().map(|number| Ok(rustix::process::pidfd_getfd(&this, number, rustix::process::PidfdGetfdFlags::empty())?)).collect()
+    let count = named.len();
+    for (number, name) in named {
+        let socket = rustix::process::pidfd_getfd(&this, number, rustix::process::PidfdGetfdFlags::empty())?;
+        let place = place_of(&name, count, &mut inherited)?;
+        if place.replace(socket).is_some() {
+            return Err(io::Error::other(format!("there are two for {name}")));
+        }
+    }
+    Ok(inherited)
+}
+
+/// Which socket a name means. A lone one without a name that means anything (systemd gives
+/// it that of its unit) is for clients.
+fn place_of<'a>(name: &str, count: usize, inherited: &'a mut Inherited) -> io::Result<&'a mut Option<OwnedFd>> {
+    match name {
+        "client" => Ok(&mut inherited.client),
+        "admin" => Ok(&mut inherited.admin),
+        _ if count == 1 => Ok(&mut inherited.client),
+        other => {
+            let name = brig_protocol::escape::escaped(other, 100);
+            Err(io::Error::other(format!("one is called {name}; FileDescriptorName= must be client or admin")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn taken(names: &[&str]) -> io::Result<(bool, bool)> {
+        let mut inherited = Inherited::default();
+        for name in names {
+            let socket = std::os::unix::net::UnixStream::pair()?.0;
+            *place_of(name, names.len(), &mut inherited)? = Some(socket.into());
+        }
+        Ok((inherited.client.is_some(), inherited.admin.is_some()))
+    }
+
+    #[test]
+    fn sockets_are_taken_by_name_and_a_lone_one_is_for_clients() {
+        assert_eq!(taken(&["admin", "client"]).unwrap(), (true, true));
+        assert_eq!(taken(&["brigd.socket"]).unwrap(), (true, false));
+        assert_eq!(taken(&["unknown"]).unwrap(), (true, false));
+        assert_eq!(taken(&["admin"]).unwrap(), (false, true));
+    }
+
+    #[test]
+    fn a_name_that_says_nothing_is_refused_with_those_that_do() {
+        let fault = taken(&["client", "metrics"]).unwrap_err().to_string();
+        assert!(fault.contains("metrics") && fault.contains("client or admin"), "{fault}");
+    }
 }

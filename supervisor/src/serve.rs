@@ -11,6 +11,7 @@ use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
+use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
 use std::os::fd::AsFd;
@@ -37,8 +38,8 @@ const LAST_WORKERS: Duration = Duration::from_secs(5);
 pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arguments) -> Result<(), Fault> {
     // Signals first: one that comes during the start must not be lost.
     let mut signals = Signals::new(arguments.exit_on_stdin_close)?;
-    let mut sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
-    if sockets.is_empty() && config.server.socket.is_none() && !arguments.check {
+    let sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
+    if sockets.client.is_none() && config.server.socket.is_none() && !arguments.check {
         return Err(Fault::NoSocket);
     }
     let pool = tokio::select! {
@@ -53,21 +54,26 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
         pool.shutdown().await;
         return Ok(());
     }
-    let listener = match sockets.pop() {
+    let listener = match sockets.client {
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
+    if let Some(admin) = sockets.admin {
+        tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
+        drop(admin);
+    }
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
     let service = Service::new(config, Arc::clone(&pool), records)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
-    notify::ready(&format!("level {}", sandbox.level));
+    notify::ready(&shown(&service));
 
     let tracker = TaskTracker::new();
     tokio::select! {
         () = accept(&listener, &service, &tracker) => {}
         () = keep_house(&service) => {}
         () = tell_status(&service, signals.status) => {}
+        () = watchdog::keep_fed(&service.pool) => {}
         name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
     }
     // Dropping it removes the path: whoever comes now starts another brigd.
@@ -121,10 +127,35 @@ fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
 }
 
 async fn keep_house(service: &Service) {
+    let mut told = shown(service);
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         service.answers.expire(Instant::now());
+        // Only what changed, and at most once a round.
+        let now = shown(service);
+        if now != told {
+            notify::status(&now);
+            told = now;
+        }
     }
+}
+
+/// What `systemctl status` shows: confinement, workers, queue.
+fn shown(service: &Service) -> String {
+    let (running, waiting) = service.admission.counts();
+    let pool = service.pool.stats();
+    let sandbox = service.pool.sandbox();
+    let mut text = format!(
+        "level {}; workers {} ready, {} in use; evaluations {running} running, {waiting} waiting; vms {}",
+        sandbox.level,
+        pool.ready,
+        pool.leased,
+        service.vms.count()
+    );
+    if pool.failures > 0 {
+        text.push_str(&format!("; no worker could be made {} times in a row", pool.failures));
+    }
+    text
 }
 
 /// Lets what runs go on until the drain limit, or another signal. Clients stay
@@ -169,6 +200,7 @@ async fn tell_status(service: &Service, mut asked: Signal) {
             failures = pool.failures,
             last_failure = pool.last_failure,
             read_back_us = pool.read_back_time.as_micros(),
+            cgroup_us = pool.cgroup_time.as_micros(),
             counters = %service.metrics.summary(),
             "status"
         );

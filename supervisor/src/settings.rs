@@ -3,6 +3,7 @@
 //! Owns the command line, the exit codes, and what the process does to itself before
 //! it does anything else.
 
+use crate::cgroup::{self, CgroupFault, Cgroups};
 use crate::config::{Config, ConfigFault, Level, Origin};
 use crate::listener::BindFault;
 use crate::pool::{PoolError, WorkerSettings};
@@ -10,6 +11,7 @@ use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -78,6 +80,9 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error("no workers: {0}")]
     Pool(#[from] PoolError),
+    /// The host's, or the operator's: no cgroups where they are demanded.
+    #[error("no workers: {0}, and sandbox.cgroup demands it")]
+    Cgroup(#[from] CgroupFault),
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
@@ -97,7 +102,7 @@ impl Fault {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
-            Self::Pool(_) => 3,
+            Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
             Self::System { .. } => 1,
         }
@@ -181,6 +186,22 @@ pub(crate) fn worker_settings(config: &Config) -> Result<WorkerSettings, Fault> 
         generation_age: Duration::from_secs(config.workers.generation_seconds),
         ..WorkerSettings::default()
     })
+}
+
+/// Cgroups for workers, as the operator wishes and the service manager delegates.
+///
+/// # Errors
+/// [`Fault::Cgroup`] when they are demanded; [`Fault::Config`].
+pub(crate) fn claim_cgroups(config: &Config) -> Result<Option<Arc<Cgroups>>, Fault> {
+    let memory_max = match config.sandbox.cgroup_memory_bytes {
+        Some(bytes) => bytes,
+        None => config.ceilings()?.heap_bytes.saturating_add(cgroup::OVERHEAD_BYTES),
+    };
+    let cgroups = Cgroups::claim(config.sandbox.cgroup.into(), memory_max)?;
+    if let Some(cgroups) = &cgroups {
+        tracing::info!(root = %cgroups.root().display(), memory_max, "each worker has a cgroup");
+    }
+    Ok(cgroups)
 }
 
 /// First of the uids that workers get from root when no range is set: no distribution,

@@ -3,15 +3,22 @@
 //! Owns the list of subcommands. They live in brigd because only its own code knows what
 //! it would load. A tool starts no worker, opens no socket, and needs no running brigd.
 
+use crate::config::tool::ConfigTool;
 use std::process::ExitCode;
 
 /// One tool. Each has its arguments and its work in a module of its own.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Tool {}
+pub(crate) enum Tool {
+    /// Look at the configuration.
+    #[command(subcommand)]
+    Config(ConfigTool),
+}
 
 impl Tool {
     /// Does the work.
     pub(crate) fn run(&self) -> ExitCode {
-        match *self {}
+        match self {
+            Self::Config(tool) => tool.run(),
+        }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod evaluate;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
+mod types;
 pub(crate) mod vm;
 
 pub(crate) use session::answer_at_once;

@@ -3,7 +3,7 @@
 //! Owns `initialize` and the methods about configured functions, of which there are
 //! none yet: they answer so, and never guess.
 
-use super::{AtOnce, params, vm};
+use super::{AtOnce, params, types, vm};
 use crate::listener::Peer;
 use crate::policy::Grant;
 use crate::service::Service;
@@ -60,7 +60,7 @@ pub(crate) fn answer_at_once(
             vm::dispose(service, peer, text)?;
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::FunctionsTypes => unsupported("this build writes no type declarations"),
+        AtOnce::FunctionsTypes => types::answer(text).map(|result| rpc::result(id, &result)),
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
         }

@@ -47,7 +47,7 @@ pub(crate) struct Parties<'a> {
 impl Parties<'_> {
     /// The right to run, when it is this principal's turn.
     pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
-        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection)).await
+        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &self.grant.queue)).await
     }
 
     /// What comes before a program runs, given up when the client wants it no more.

@@ -202,6 +202,7 @@ fn death(ended: &Ended, limits: &Limits) -> EvaluationError {
         }
         Fate::Signalled(SIGSYS) => crashed("the worker was killed by SIGSYS: it made a forbidden system call".to_owned()),
         Fate::Signalled(SIGXCPU) => cpu_limit(limits),
+        Fate::Signalled(_) | Fate::Lost if ended.out_of_memory.is_some() => out_of_memory(ended.out_of_memory.unwrap_or_default()),
         Fate::Signalled(SIGKILL) if used_up(ended, limits) => cpu_limit(limits),
         Fate::Signalled(SIGKILL) => {
             crashed("the worker was killed by SIGKILL: by the kernel for lack of memory, with its nursery, or by an operator".to_owned())
@@ -210,6 +211,15 @@ fn death(ended: &Ended, limits: &Limits) -> EvaluationError {
         Fate::Signalled(signal) => crashed(format!("the worker was killed by {}", signal_name(signal))),
         Fate::Lost => crashed("the worker is gone and nobody reported how it ended".to_owned()),
     }
+}
+
+/// The worker as a whole, not the program's heap, was more than its cgroup may hold.
+fn out_of_memory(bytes: u64) -> EvaluationError {
+    let message = format!("the worker of the program used more than {bytes} bytes of memory, and the kernel ended it");
+    let mut error = own(EvaluationCode::MemoryLimit, message);
+    error.limit_value = Some(bytes);
+    error.setting = Some("sandbox.cgroup_memory_bytes".to_owned());
+    error
 }
 
 /// The kernel's CPU timer kills at the budget, give or take a tick.
@@ -274,7 +284,7 @@ mod tests {
     use std::time::Duration;
 
     fn code_of(fate: Fate, cpu: Duration) -> Option<EvaluationCode> {
-        let ended = Ended { fate, cpu, max_rss_bytes: 0 };
+        let ended = Ended { fate, cpu, max_rss_bytes: 0, out_of_memory: None };
         Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error.map(|error| error.code)
     }
 
@@ -291,9 +301,18 @@ mod tests {
     }
 
     #[test]
+    fn a_kill_by_the_workers_own_cgroup_is_the_memory_limit_and_names_the_setting() {
+        let ended = Ended { fate: Fate::Signalled(SIGKILL), cpu: Duration::from_secs(10), max_rss_bytes: 0, out_of_memory: Some(4096) };
+        let Some(error) = Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error else { panic!("an error") };
+        assert_eq!(error.code, EvaluationCode::MemoryLimit);
+        assert!(error.message.contains("4096"), "{}", error.message);
+        assert_eq!(error.setting.as_deref(), Some("sandbox.cgroup_memory_bytes"));
+    }
+
+    #[test]
     fn a_crash_names_its_signal_and_a_forbidden_call_is_said_to_be_one() {
         let message = |signal| {
-            let ended = Ended { fate: Fate::Signalled(signal), cpu: Duration::ZERO, max_rss_bytes: 0 };
+            let ended = Ended { fate: Fate::Signalled(signal), cpu: Duration::ZERO, max_rss_bytes: 0, out_of_memory: None };
             Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error.map(|error| error.message).unwrap_or_default()
         };
         assert!(message(SIGSYS).contains("SIGSYS") && message(SIGSYS).contains("forbidden system call"));

@@ -2,7 +2,8 @@
 //!
 //! Owns the table of one evaluation ([`table`]), the decision ([`permission`]), the
 //! schemas ([`schema`]), and the straight way of one call ([`call`]): permission,
-//! then validation, then a record, then the function. Never owns a connection: the
+//! then validation, then a record, then the function. What a model is told of them is
+//! written by [`types`]. Never owns a connection: the
 //! client that offers a callback is behind [`callback::Callback`].
 
 pub(crate) mod audit;
@@ -12,4 +13,5 @@ pub(crate) mod permission;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;
+pub(crate) mod types;
 pub(crate) mod wall;

@@ -156,7 +156,11 @@ fn pairs<'d, 'a>(declared: &'d HostFunctions<'a>) -> impl Iterator<Item = (&'d s
     })
 }
 
-fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData> {
+/// Checks how many there are and what they are called.
+///
+/// # Errors
+/// `invalid_function` with the place.
+pub(crate) fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData> {
     let count = pairs(declared).count();
     if count > REGISTERED_FUNCTIONS || declared.0.len() > REGISTERED_FUNCTIONS {
         return Err(invalid(format!("hostFunctions declares {count} functions; at most {REGISTERED_FUNCTIONS} are taken")));

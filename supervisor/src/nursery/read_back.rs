@@ -95,6 +95,9 @@ pub(crate) enum Mismatch {
     /// What came as a pidfd is none, or what came as its socket is not a stream.
     #[error("a descriptor is not what it should be: {0}")]
     Descriptor(&'static str),
+    /// It could not be put into a cgroup of its own.
+    #[error("{0}")]
+    Cgroup(String),
     /// It ended while it was looked at.
     #[error("it ended while it was looked at")]
     Gone,

@@ -5,11 +5,14 @@
 //! Never decides about one call: [`crate::host::permission`] does, with what a grant says.
 
 mod facts;
+pub(crate) mod peer;
 
 pub(crate) use facts::Facts;
 
-use crate::config::{Config, ConfigFault};
+use crate::admission::Part;
+use crate::config::{Config, ConfigFault, Queue};
 use crate::host::permission::ScopeSet;
+use crate::vm::Quota;
 use brig_protocol::limits::Limits;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,6 +24,10 @@ pub(crate) struct Grant {
     pub(crate) may_evaluate: bool,
     /// Its ceilings.
     pub(crate) ceilings: Limits,
+    /// How much of the queue it may have.
+    pub(crate) queue: Part,
+    /// How many vms it may have, where that is fewer than everybody may.
+    pub(crate) vms: Option<Quota>,
     /// Which functions it may call.
     pub(crate) scopes: ScopeSet,
 }
@@ -31,6 +38,7 @@ pub(crate) struct Policy {
     own_uid: u32,
     uids: BTreeSet<u32>,
     ceilings: Limits,
+    queue: Queue,
 }
 
 impl Policy {
@@ -39,14 +47,25 @@ impl Policy {
     /// # Errors
     /// When the configured ceilings are not valid.
     pub(crate) fn compile(config: &Config) -> Result<Self, ConfigFault> {
-        Ok(Self { own_uid: rustix::process::geteuid().as_raw(), uids: config.clients.uids.clone(), ceilings: config.ceilings()? })
+        Ok(Self {
+            own_uid: rustix::process::geteuid().as_raw(),
+            uids: config.clients.uids.clone(),
+            ceilings: config.ceilings()?,
+            queue: config.queue,
+        })
     }
 
     /// What it says about this principal. Without configuration only the user that brigd
     /// runs as, and root, may evaluate; they may call whatever they declare.
     pub(crate) fn grant(&self, facts: &Facts) -> Grant {
         let may_evaluate = facts.uid == 0 || facts.uid == self.own_uid || self.uids.contains(&facts.uid);
-        Grant { may_evaluate, ceilings: self.ceilings, scopes: ScopeSet::unconfigured(facts.uid, facts.uid) }
+        Grant {
+            may_evaluate,
+            ceilings: self.ceilings,
+            queue: Part::new(self.queue, None, None, ""),
+            vms: None,
+            scopes: ScopeSet::unconfigured(facts.uid, facts.uid),
+        }
     }
 }
 

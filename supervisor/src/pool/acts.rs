@@ -5,6 +5,7 @@
 
 use super::core::{Answer, Core, Held, NurseryHand};
 use super::lease::{Ended, Lease};
+use crate::cgroup::Leaf;
 use crate::lifecycle::{Action, Event, Fate, NurseryId, Trouble, WorkerId};
 use crate::nursery::{NurseryFault, exit_text};
 use crate::spawn;
@@ -50,7 +51,7 @@ impl Core {
                 }
             }
             Action::Bury(id) => self.bury(held, id),
-            Action::Gone { worker, fate } => Self::gone(held, worker, fate),
+            Action::Gone { worker, fate } => self.gone(held, worker, fate),
             Action::Note(trouble) => Self::note(held, trouble),
         }
     }
@@ -94,14 +95,17 @@ impl Core {
         });
     }
 
-    fn gone(held: &mut Held, id: WorkerId, fate: Fate) {
+    fn gone(&self, held: &mut Held, id: WorkerId, fate: Fate) {
         held.counts.abnormal_deaths += u64::from(fate.is_abnormal());
         let Some(hand) = held.workers.get_mut(usize::from(id.slot)).and_then(|slot| slot.take_if(|hand| hand.cell.id == id)) else {
             return;
         };
         let (cpu, max_rss_bytes) = hand.spent;
+        // One small read, and only for a worker that was killed.
+        let ran_out = matches!(fate, Fate::Signalled(9) | Fate::Lost) && hand.cell.leaf.get().is_some_and(Leaf::ran_out);
+        let out_of_memory = self.settings.cgroups.as_ref().filter(|_| ran_out).map(|cgroups| cgroups.memory_max());
         // Set once, by the one `Gone` that there is for a worker.
-        drop(hand.cell.ended.set(Ended { fate, cpu, max_rss_bytes }));
+        drop(hand.cell.ended.set(Ended { fate, cpu, max_rss_bytes, out_of_memory }));
     }
 
     fn note(held: &mut Held, trouble: Trouble) {

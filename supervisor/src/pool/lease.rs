@@ -1,6 +1,7 @@
 //! One worker in the hands of one evaluation.
 
 use super::core::Core;
+use crate::cgroup::Leaf;
 use crate::channel::{Channel, ChannelFault};
 use crate::lifecycle::{Event, Release, WorkerId};
 use crate::spawn;
@@ -25,10 +26,12 @@ pub(crate) struct Ended {
     pub cpu: Duration,
     /// Largest resident set, bytes; 0 when nobody can say.
     pub max_rss_bytes: u64,
+    /// The kernel killed it at the `memory.max` of its cgroup; that many bytes.
+    pub out_of_memory: Option<u64>,
 }
 
 impl Ended {
-    const UNKNOWN: Self = Self { fate: Fate::Lost, cpu: Duration::ZERO, max_rss_bytes: 0 };
+    const UNKNOWN: Self = Self { fate: Fate::Lost, cpu: Duration::ZERO, max_rss_bytes: 0, out_of_memory: None };
 }
 
 /// What stays true of a worker while anybody cares for it.
@@ -39,6 +42,8 @@ pub(super) struct Cell {
     /// Its process id as we see it, where we do.
     pub(super) pid: OnceLock<i32>,
     pub(super) sandbox: Arc<Sandbox>,
+    /// Its cgroup, where it has one of its own.
+    pub(super) leaf: OnceLock<Leaf>,
     pub(super) ended: SetOnce<Ended>,
 }
 

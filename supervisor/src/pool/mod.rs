@@ -81,6 +81,8 @@ pub(crate) struct PoolStats {
     pub read_back: Vec<&'static str>,
     /// Time spent on reading back from the kernel, all workers together.
     pub read_back_time: Duration,
+    /// Time spent on giving workers their cgroups, all together.
+    pub cgroup_time: Duration,
 }
 
 /// The pool. Dropping it ends all that it has, without waiting; [`Pool::shutdown`] waits.

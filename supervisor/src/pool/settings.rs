@@ -1,11 +1,13 @@
 //! What the pool is told, and what follows from it.
 
 use super::PoolError;
+use crate::cgroup::Cgroups;
 use crate::channel::ChannelBounds;
 use crate::lifecycle::Rules;
 use brig_protocol::control::{Configure, Level, Origin};
 use brig_protocol::limits::{Limits, row};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How workers are made, confined and kept.
@@ -37,6 +39,8 @@ pub(crate) struct WorkerSettings {
     pub refill_delay: Duration,
     /// What one worker's socket may hold, and how long a frame may take.
     pub channel: ChannelBounds,
+    /// Where each worker gets a cgroup of its own.
+    pub cgroups: Option<Arc<Cgroups>>,
 }
 
 impl Default for WorkerSettings {
@@ -56,6 +60,7 @@ impl Default for WorkerSettings {
             generation_age: rules.generation_age,
             refill_delay: rules.refill_delay,
             channel: ChannelBounds::default(),
+            cgroups: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::core::Core;
 use super::lease::Cell;
+use crate::cgroup;
 use crate::channel::Channel;
 use crate::lifecycle::{Event, Fate, NurseryId, WorkerId};
 use crate::nursery::{LinkFault, Mismatch, Nursery, NurseryFault, Packet, Scope, WorkerEnds, layer_names};
@@ -57,12 +58,12 @@ impl Core {
     }
 
     async fn serve(self: &Arc<Self>, id: NurseryId, nursery: &Nursery, kill: &CancellationToken) -> Option<NurseryFault> {
-        let family =
-            Arc::new(Family { id, layers: nursery.layers, sandbox: Arc::clone(&nursery.sandbox), examined: AtomicBool::new(false) });
-        tracing::info!(nursery = id.0, level = nursery.sandbox.level, layers = ?nursery.sandbox.layers, "nursery ready");
+        let sandbox = self.with_cgroup(&nursery.sandbox);
+        tracing::info!(nursery = id.0, level = sandbox.level, layers = ?sandbox.layers, "nursery ready");
+        let family = Arc::new(Family { id, layers: nursery.layers, sandbox: Arc::clone(&sandbox), examined: AtomicBool::new(false) });
         {
             let mut held = self.hold();
-            held.sandbox = Arc::clone(&nursery.sandbox);
+            held.sandbox = sandbox;
             let hand = held.nurseries.get_mut(&id)?;
             hand.link = Some(Arc::clone(&nursery.link));
         }
@@ -122,6 +123,7 @@ impl Core {
             pidfd: ends.pidfd,
             pid: std::sync::OnceLock::new(),
             sandbox: Arc::clone(&family.sandbox),
+            leaf: std::sync::OnceLock::new(),
             ended: tokio::sync::SetOnce::new(),
         });
         held.place(Arc::clone(&cell));
@@ -199,7 +201,37 @@ impl Core {
             return Err(Mismatch::Hello { said: escaped(&said.join(", "), 500), promised });
         }
         self.examine(family, cell, &channel)?;
+        self.enrol(cell).await?;
         Ok(Some((channel, conversation)))
+    }
+
+    /// A cgroup of its own, where there are any: a worker without it is not handed out.
+    async fn enrol(&self, cell: &Cell) -> Result<(), Mismatch> {
+        let Some(cgroups) = self.settings.cgroups.clone() else { return Ok(()) };
+        let (id, Some(pid)) = (cell.id, cell.pid.get().copied()) else {
+            return Err(Mismatch::Cgroup("its process id is not to be seen".to_owned()));
+        };
+        let begun = Instant::now();
+        // The kernel may wait long for this.
+        let enrolled = tokio::task::spawn_blocking(move || cgroups.enrol(id, pid)).await;
+        let leaf = enrolled.map_err(|fault| Mismatch::Cgroup(fault.to_string()))?;
+        // What was moved is this worker only if it lives now: process ids are used again.
+        if spawn::has_ended(cell.pidfd.as_fd()) {
+            return Err(Mismatch::Gone);
+        }
+        cell.leaf.set(leaf.map_err(|fault| Mismatch::Cgroup(fault.to_string()))?).unwrap_or(());
+        self.hold().counts.cgroup_time += begun.elapsed();
+        Ok(())
+    }
+
+    /// The layers as callers are told them.
+    fn with_cgroup(&self, sandbox: &Arc<Sandbox>) -> Arc<Sandbox> {
+        if self.settings.cgroups.is_none() {
+            return Arc::clone(sandbox);
+        }
+        let mut sandbox = Sandbox::clone(sandbox);
+        sandbox.layers.push(cgroup::LAYER.to_owned());
+        Arc::new(sandbox)
     }
 
     /// What the kernel says. All of it for the first worker of a nursery.

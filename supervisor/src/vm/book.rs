@@ -93,6 +93,15 @@ struct Memory {
     why: Lost,
 }
 
+/// How many vms policy lets one principal have.
+#[derive(Clone, Debug)]
+pub(crate) struct Quota {
+    /// So many.
+    pub(crate) most: usize,
+    /// Which setting says so.
+    pub(crate) setting: String,
+}
+
 /// All vms of everybody.
 #[derive(Debug)]
 pub(super) struct Book {
@@ -109,8 +118,8 @@ impl Book {
         Self { most_each, most, vms: HashMap::new(), coming: HashMap::new(), lost: VecDeque::new() }
     }
 
-    /// Takes a place of the quota.
-    pub(super) fn reserve(&mut self, uid: u32) -> Result<(), ErrorData> {
+    /// Takes a place of the quota: that of `[vms]`, or a smaller one that policy gives.
+    pub(super) fn reserve(&mut self, uid: u32, quota: Option<&Quota>) -> Result<(), ErrorData> {
         let own = self.vms.values().filter(|entry| entry.uid == uid).count() + self.coming.get(&uid).copied().unwrap_or_default();
         let all = self.vms.len() + self.coming.values().sum::<usize>();
         let full = |message: String, setting: &str| {
@@ -119,9 +128,13 @@ impl Book {
             data.retry_after_ms = Some(1_000);
             Err(data)
         };
-        if own >= self.most_each {
+        let (most, setting) = match quota {
+            Some(quota) if quota.most < self.most_each => (quota.most, quota.setting.as_str()),
+            _ => (self.most_each, "vms.most_each"),
+        };
+        if own >= most {
             let message = format!("user {uid} has {own} vms, which is as many as one may have; dispose of one; nothing was made");
-            return full(message, "vms.most_each");
+            return full(message, setting);
         }
         if all >= self.most {
             return full("there are as many vms as may be; nothing was made".to_owned(), "vms.most");

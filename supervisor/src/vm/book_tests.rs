@@ -34,7 +34,7 @@ fn entry(link: &Arc<Link>, id: &str, uid: u32, connection: u64, now: Instant) ->
 }
 
 fn made(book: &mut Book, link: &Arc<Link>, id: &str, uid: u32, connection: u64, now: Instant) {
-    book.reserve(uid).unwrap();
+    book.reserve(uid, None).unwrap();
     book.fill(entry(link, id, uid, connection, now));
 }
 
@@ -114,7 +114,7 @@ proptest! {
         for (uid, step) in steps {
             let index = usize::try_from(uid).unwrap();
             match step {
-                0 => if book.reserve(uid).is_ok() { reserved[index] += 1; },
+                0 => if book.reserve(uid, None).is_ok() { reserved[index] += 1; },
                 1 if reserved[index] > 0 => { book.give_up(uid); reserved[index] -= 1; }
                 2 if reserved[index] > 0 => {
                     made += 1;
@@ -129,4 +129,15 @@ proptest! {
             prop_assert!(book.count() + reserved.iter().sum::<usize>() <= 5);
         }
     }
+}
+
+#[test]
+fn a_quota_of_the_policy_narrows_what_everybody_has_and_never_widens_it() {
+    let mut book = Book::new(2, 10);
+    let quota = |most| Quota { most, setting: "principals.\"user:alice\".quotas.vms".to_owned() };
+    book.reserve(1, Some(&quota(1))).unwrap();
+    let refusal = book.reserve(1, Some(&quota(1))).unwrap_err();
+    assert_eq!(refusal.setting.as_deref(), Some("principals.\"user:alice\".quotas.vms"));
+    book.reserve(1, Some(&quota(100))).unwrap();
+    assert_eq!(book.reserve(1, Some(&quota(100))).unwrap_err().setting.as_deref(), Some("vms.most_each"));
 }

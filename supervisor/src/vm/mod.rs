@@ -12,7 +12,7 @@ mod book;
 mod keeper;
 mod loan;
 
-pub(crate) use book::Lost;
+pub(crate) use book::{Lost, Quota};
 pub(crate) use loan::Loan;
 
 use crate::config;
@@ -87,7 +87,7 @@ impl Vms {
         parties.unless_stopped(build).await?;
         drop(functions);
         let uid = parties.peer.uid;
-        self.lock().reserve(uid)?;
+        self.lock().reserve(uid, parties.grant.vms.as_ref())?;
         let place = Place { vms: self, uid, taken: false };
         let lease = parties.lease_kept().await?;
         let id = evaluation::fresh_id("vm_")?;

@@ -13,7 +13,7 @@
 mod alternatives;
 pub(crate) mod cache;
 mod explain;
-mod graph;
+pub(crate) mod graph;
 mod leaf;
 mod lint;
 pub(crate) mod payload;
