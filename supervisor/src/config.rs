@@ -38,6 +38,10 @@ pub(crate) struct Config {
     pub(crate) runtime: Runtime,
     /// Records of host calls.
     pub(crate) audit: Audit,
+    /// Who may speak on the admin socket.
+    pub(crate) admin: Admin,
+    /// Calls that wait for a person.
+    pub(crate) approvals: crate::approvals::Bounds,
 }
 
 /// `[audit]`
@@ -49,6 +53,20 @@ pub(crate) struct Audit {
     pub(crate) file: Option<PathBuf>,
 }
 
+/// `[admin]`: who may speak on the admin socket besides root and the user that brigd
+/// runs as.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Admin {
+    /// Users, by id, for everything.
+    pub(crate) uids: BTreeSet<u32>,
+    /// Groups, by name or id, for everything.
+    pub(crate) groups: Vec<String>,
+    /// Whoever may decide approvals and see nothing else, as policy writes principals:
+    /// `group:finance-approvers`. A rule says which of its calls they may decide.
+    pub(crate) approvers: Vec<String>,
+}
+
 /// `[server]`
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -57,6 +75,13 @@ pub(crate) struct Server {
     pub(crate) socket: Option<PathBuf>,
     /// File mode of the socket in octal, `0600` or `0660`.
     pub(crate) socket_mode: String,
+    /// Path of the admin socket; `--admin-socket` wins. Without it there is none.
+    pub(crate) admin_socket: Option<PathBuf>,
+    /// File mode of the admin socket in octal, `0600` or `0660`.
+    pub(crate) admin_socket_mode: String,
+    /// Folder of what outlives a restart; `--state` wins, then `$STATE_DIRECTORY`.
+    /// Without it nothing does.
+    pub(crate) state_dir: Option<PathBuf>,
     /// How long running evaluations may go on after a stop was asked for, in
     /// milliseconds.
     pub(crate) drain_ms: u64,
@@ -66,7 +91,15 @@ pub(crate) struct Server {
 
 impl Default for Server {
     fn default() -> Self {
-        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, log: "info".to_owned() }
+        Self {
+            socket: None,
+            socket_mode: "0600".to_owned(),
+            admin_socket: None,
+            admin_socket_mode: "0600".to_owned(),
+            state_dir: None,
+            drain_ms: 10_000,
+            log: "info".to_owned(),
+        }
     }
 }
 
@@ -294,6 +327,7 @@ impl Config {
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
+        self.admin_socket_mode()?;
         for (setting, value, least) in [
             ("workers.most", self.workers.most, 1),
             ("clients.connections", self.clients.connections, 1),
@@ -360,11 +394,15 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
     pub(crate) fn socket_mode(&self) -> Result<u32, ConfigFault> {
-        match self.server.socket_mode.as_str() {
-            "0600" | "600" => Ok(0o600),
-            "0660" | "660" => Ok(0o660),
-            other => Err(fault("server.socket_mode", other, "it must be \"0600\" or \"0660\"")),
-        }
+        mode("server.socket_mode", &self.server.socket_mode)
+    }
+
+    /// The file mode of the admin socket.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
+    pub(crate) fn admin_socket_mode(&self) -> Result<u32, ConfigFault> {
+        mode("server.admin_socket_mode", &self.server.admin_socket_mode)
     }
 
     /// How long running evaluations may go on after a stop was asked for.

@@ -29,6 +29,12 @@ pub(crate) struct Arguments {
     /// Path of the client socket; not needed when systemd hands one over.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Path of the admin socket (server.admin_socket).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) admin_socket: Option<PathBuf>,
+    /// Folder of what outlives a restart (server.state_dir).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Path of brig-worker [default: beside brigd, then ../libexec/brig].
     #[arg(long, value_name = "PATH", env = "BRIG_WORKER")]
     pub(crate) worker: Option<PathBuf>,
@@ -118,6 +124,12 @@ impl Arguments {
     pub(crate) fn override_settings(&self, config: &mut Config) {
         if let Some(socket) = &self.socket {
             config.server.socket = Some(socket.clone());
+        }
+        if let Some(socket) = &self.admin_socket {
+            config.server.admin_socket = Some(socket.clone());
+        }
+        if let Some(state) = &self.state {
+            config.server.state_dir = Some(state.clone());
         }
         if let Some(worker) = &self.worker {
             config.workers.path = Some(worker.clone());
