@@ -20,6 +20,7 @@ mod nursery;
 mod policy;
 mod pool;
 mod records;
+mod reload;
 mod serve;
 mod service;
 mod settings;
@@ -32,9 +33,10 @@ use clap::Parser;
 use config::Config;
 use settings::{Arguments, Fault};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arc::new(Arguments::parse());
     if let Some(tool) = &arguments.tool {
         return tool.run();
     }
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(arguments: &Arguments) -> Result<(), Fault> {
+fn start(arguments: &Arc<Arguments>) -> Result<(), Fault> {
     settings::harden()?;
     let mut config = Config::load(arguments.config.as_deref())?;
     arguments.override_settings(&mut config);

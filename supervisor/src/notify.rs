@@ -12,6 +12,13 @@ pub(crate) fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
+/// The configuration is being read again; [`ready`] says that this is over.
+pub(crate) fn reloading() {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
+    tell(&[NotifyState::Reloading, NotifyState::MonotonicUsec(micros)]);
+}
+
 /// A probe passed.
 pub(crate) fn alive() {
     tell(&[NotifyState::Watchdog]);

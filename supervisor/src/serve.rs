@@ -9,6 +9,7 @@ use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
+use crate::reload::Source;
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use crate::watchdog;
@@ -35,7 +36,7 @@ const LAST_WORKERS: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// [`Fault`]: it could not start.
-pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arguments) -> Result<(), Fault> {
+pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc<Arguments>) -> Result<(), Fault> {
     // Signals first: one that comes during the start must not be lost.
     let mut signals = Signals::new(arguments.exit_on_stdin_close)?;
     let sockets = notify::inherited_sockets().map_err(BindFault::Inherited)?;
@@ -64,7 +65,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
     }
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records)?;
+    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)))?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 
@@ -73,6 +74,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arg
         () = accept(&listener, &service, &tracker) => {}
         () = keep_house(&service) => {}
         () = tell_status(&service, signals.status) => {}
+        () = reload_when_asked(&service, signals.reload) => {}
         () = watchdog::keep_fed(&service.pool) => {}
         name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
     }
@@ -209,10 +211,26 @@ async fn tell_status(service: &Service, mut asked: Signal) {
     std::future::pending().await
 }
 
+/// On SIGHUP: the configuration is read again.
+async fn reload_when_asked(service: &Arc<Service>, mut asked: Signal) {
+    while asked.recv().await.is_some() {
+        notify::reloading();
+        let again = Arc::clone(service);
+        match tokio::task::spawn_blocking(move || again.reload()).await {
+            Ok(Ok(done)) => tracing::info!(after_restart = done.after_restart.join(", "), "the configuration was reloaded"),
+            Ok(Err(fault)) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
+            Err(fault) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
+        }
+        notify::ready(&shown(service));
+    }
+    std::future::pending().await
+}
+
 /// The signals that mean something here.
 struct Signals {
     stop: Stop,
     status: Signal,
+    reload: Signal,
 }
 
 /// What stops brigd: signals, and the end of the pipe that whoever started it holds.
@@ -228,7 +246,7 @@ impl Signals {
         let held =
             until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
         let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };
-        Ok(Self { stop, status: listen(SignalKind::user_defined1())? })
+        Ok(Self { stop, status: listen(SignalKind::user_defined1())?, reload: listen(SignalKind::hangup())? })
     }
 }
 

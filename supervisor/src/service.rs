@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
+use crate::reload::Source;
 use crate::vm::Vms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,6 +64,8 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    /// Where the configuration comes from.
+    pub(crate) source: Source,
 }
 
 impl Service {
@@ -70,7 +73,7 @@ impl Service {
     ///
     /// # Errors
     /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records) -> Result<Arc<Self>, ConfigFault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, ConfigFault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
         Ok(Arc::new(Self {
             policy,
@@ -88,6 +91,7 @@ impl Service {
             work: TaskTracker::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
+            source,
             config,
         }))
     }

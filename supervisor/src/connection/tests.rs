@@ -83,7 +83,9 @@ struct Client {
 }
 
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
-    Service::new(config, played(speak).await, Records::open(None).unwrap()).unwrap()
+    let arguments = <crate::settings::Arguments as clap::Parser>::parse_from(["brigd"]);
+    let source = crate::reload::Source::new(Arc::new(arguments));
+    Service::new(config, played(speak).await, Records::open(None).unwrap(), source).unwrap()
 }
 
 async fn client() -> Client {

@@ -81,6 +81,11 @@ impl PolicyStore {
         Self { current: RwLock::new(Arc::new(policy)) }
     }
 
+    /// Puts another in its place.
+    pub(crate) fn replace(&self, policy: Policy) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+
     /// The one that holds now.
     pub(crate) fn current(&self) -> Arc<Policy> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))

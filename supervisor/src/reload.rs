@@ -1,0 +1,105 @@
+//! Taking over a changed configuration while brigd runs.
+//!
+//! Owns what a reload changes and what only a restart does. All or nothing: a
+//! configuration with any fault changes nothing. Evaluations that run keep the policy
+//! they began with, but for what is denied from now on.
+
+use crate::config::{Config, ConfigFault};
+use crate::policy::Policy;
+use crate::service::Service;
+use crate::settings::Arguments;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a reload takes over; everything else is told as needing a restart.
+const TAKEN_OVER: &[&str] = &["principals", "clients.uids", "functions"];
+
+/// Where the configuration comes from, so that it can be read again.
+#[derive(Debug)]
+pub(crate) struct Source {
+    arguments: Arc<Arguments>,
+    /// One reload at a time.
+    turn: Mutex<()>,
+}
+
+/// What a reload did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reloaded {
+    /// Settings that are changed in the files and hold only after a restart.
+    pub(crate) after_restart: Vec<String>,
+}
+
+impl Source {
+    /// What brigd was started with.
+    pub(crate) const fn new(arguments: Arc<Arguments>) -> Self {
+        Self { arguments, turn: Mutex::new(()) }
+    }
+
+    fn read(&self) -> Result<Config, ConfigFault> {
+        let mut config = Config::load(self.arguments.config.as_deref())?;
+        self.arguments.override_settings(&mut config);
+        config.check()?;
+        Ok(config)
+    }
+}
+
+impl Service {
+    /// Reads the configuration again and takes it over. Reads files: not for the threads
+    /// that serve clients.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place; then nothing has changed.
+    pub(crate) fn reload(&self) -> Result<Reloaded, ConfigFault> {
+        let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let config = self.source.read()?;
+        let policy = Policy::compile(&config)?;
+        let after_restart = changed(&self.config, &config);
+        self.policy.replace(policy);
+        Ok(Reloaded { after_restart })
+    }
+}
+
+/// Settings in which two configurations differ, without those that a reload takes over.
+fn changed(old: &Config, new: &Config) -> Vec<String> {
+    let (old, new) = (leaves(old), leaves(new));
+    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let taken_over =
+        |name: &str| TAKEN_OVER.iter().any(|taken| name.strip_prefix(taken).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+    names.into_iter().filter(|name| old.get(*name) != new.get(*name) && !taken_over(name)).cloned().collect()
+}
+
+/// Every setting by its dotted name.
+fn leaves(config: &Config) -> std::collections::BTreeMap<String, toml::Value> {
+    fn walk(table: toml::Table, prefix: &str, found: &mut std::collections::BTreeMap<String, toml::Value>) {
+        for (key, value) in table {
+            let name = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+            match value {
+                toml::Value::Table(inner) => walk(inner, &name, found),
+                value => {
+                    found.insert(name, value);
+                }
+            }
+        }
+    }
+    let mut found = std::collections::BTreeMap::new();
+    // A configuration that was read can be written.
+    walk(toml::Table::try_from(config).unwrap_or_default(), "", &mut found);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_is_named_and_what_a_reload_takes_over_is_not() {
+        let old = config("[queue]\nrunning = 5\n");
+        let new = config("[queue]\nrunning = 6\n[clients]\nuids = [1]\nconnections = 7\n[server]\nsocket = \"/s\"\n");
+        assert_eq!(changed(&old, &new), ["clients.connections", "queue.running", "server.socket"]);
+        assert!(changed(&new, &new).is_empty());
+    }
+}
