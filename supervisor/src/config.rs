@@ -415,6 +415,14 @@ fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> Config
     ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
 }
 
+fn mode(setting: &str, text: &str) -> Result<u32, ConfigFault> {
+    match text {
+        "0600" | "600" => Ok(0o600),
+        "0660" | "660" => Ok(0o660),
+        other => Err(fault(setting, other, "it must be \"0600\" or \"0660\"")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]

@@ -43,6 +43,16 @@ impl Source {
 }
 
 impl Service {
+    /// Reads the configuration again and changes nothing.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place.
+    pub(crate) fn check_configuration(&self) -> Result<Reloaded, ConfigFault> {
+        let config = self.source.read()?;
+        Policy::compile(&config)?;
+        Ok(Reloaded { after_restart: changed(&self.config, &config) })
+    }
+
     /// Reads the configuration again and takes it over. Reads files: not for the threads
     /// that serve clients.
     ///

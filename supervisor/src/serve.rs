@@ -3,6 +3,7 @@
 //! Owns the order: workers, then the socket, then readiness; on a signal no new work,
 //! then a bounded drain, then the end of what still runs, then the workers.
 
+use crate::admin;
 use crate::config::Config;
 use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
@@ -59,10 +60,11 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
-    if let Some(admin) = sockets.admin {
-        tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
-        drop(admin);
-    }
+    let admin = match (sockets.admin, &config.server.admin_socket) {
+        (Some(socket), _) => Some(Listener::adopt(socket)?),
+        (None, Some(path)) => Some(Listener::bind(path, config.admin_socket_mode()?)?),
+        (None, None) => None,
+    };
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
     let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)))?;
@@ -70,18 +72,30 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     notify::ready(&shown(&service));
 
     let tracker = TaskTracker::new();
+    let keeping = tokio::spawn(Arc::clone(&service.approvals).keep());
+    let admins = admin.map(|listener| {
+        tracing::info!(place = listener.place(), "brigd takes admins");
+        tokio::spawn(admin::accept(listener, Arc::clone(&service), tracker.clone()))
+    });
     tokio::select! {
         () = accept(&listener, &service, &tracker) => {}
         () = keep_house(&service) => {}
         () = tell_status(&service, signals.status) => {}
         () = reload_when_asked(&service, signals.reload) => {}
         () = watchdog::keep_fed(&service.pool) => {}
+        () = service.asked_to_stop() => tracing::info!("brigd stops: an operator asked for it"),
         name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
     }
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
+    // Operators can look on, and hurry it.
     drain(&service, &tracker, &mut signals.stop).await;
+    keeping.abort();
+    service.approvals.save();
+    if let Some(admins) = admins {
+        admins.abort();
+    }
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }

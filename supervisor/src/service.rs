@@ -2,9 +2,11 @@
 //!
 //! Owns nothing but the one place where the parts meet. Never decides.
 
+use crate::admin::{People, Revocations};
 use crate::admission::Admission;
 use crate::api::idempotency::Answers;
-use crate::config::{Config, ConfigFault};
+use crate::approvals::Approvals;
+use crate::config::{Config, fault};
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
@@ -15,10 +17,14 @@ use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
 use crate::reload::Source;
+use crate::settings::Fault;
 use crate::vm::Vms;
+use brig_protocol::admin::COMMENT_BYTES;
+use brig_protocol::escape::escaped;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How far brigd is on its way to the end.
@@ -60,10 +66,19 @@ pub(crate) struct Service {
     pub(crate) judges: Arc<Judges>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// Calls that wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
+    /// What may not be used.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Who may speak on the admin socket.
+    pub(crate) people: People,
+    /// When it began.
+    pub(crate) started: Instant,
     /// Requests that need a worker and are not answered yet.
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    stop: Notify,
     /// Where the configuration comes from.
     pub(crate) source: Source,
 }
@@ -72,9 +87,14 @@ impl Service {
     /// Puts the parts together.
     ///
     /// # Errors
-    /// When the configured ceilings are not valid.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, ConfigFault> {
+    /// When the configuration is not valid, or the state directory holds what can not be read.
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, Fault> {
         let policy = PolicyStore::new(Policy::compile(&config)?);
+        let state = config.server.state_dir.as_deref();
+        if let Some(missing) = state.filter(|folder| !folder.is_dir()) {
+            let right = "it must be a folder that is there and that brigd may write to";
+            return Err(fault("server.state_dir", missing.display(), right).into());
+        }
         Ok(Arc::new(Self {
             policy,
             pool,
@@ -88,7 +108,12 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             audit: Arc::new(records),
+            approvals: Approvals::open(config.approvals, state)?,
+            revocations: Arc::new(Revocations::open(state)?),
+            people: People::of(&config)?,
+            started: Instant::now(),
             work: TaskTracker::new(),
+            stop: Notify::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
             source,
@@ -117,8 +142,30 @@ impl Service {
         });
     }
 
+    /// Begins the end, as a signal would.
+    pub(crate) fn ask_to_stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Waits until somebody asks for the end.
+    pub(crate) async fn asked_to_stop(&self) {
+        self.stop.notified().await;
+    }
+
     /// Whether new work is taken.
     pub(crate) fn is_serving(&self) -> bool {
         *self.phase.borrow() == Phase::Serving
+    }
+
+    /// Puts on record what an operator did. `what` may hold what a client chose.
+    pub(crate) fn record_operator(&self, by: u32, event: &'static str, what: &str, comment: Option<&str>) {
+        let what = escaped(what, 600);
+        let comment = comment.map(|comment| escaped(comment, COMMENT_BYTES));
+        tracing::warn!(target: "brigd::audit", event, by, %what, comment, "an operator acted");
+    }
+
+    /// Where host calls are recorded, for people.
+    pub(crate) fn audit_place(&self) -> String {
+        self.config.audit.file.as_ref().map_or_else(|| "log".to_owned(), |path| path.display().to_string())
     }
 }

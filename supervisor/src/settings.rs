@@ -7,6 +7,7 @@ use crate::cgroup::{self, CgroupFault, Cgroups};
 use crate::config::{Config, ConfigFault, Level, Origin};
 use crate::listener::BindFault;
 use crate::pool::{PoolError, WorkerSettings};
+use crate::state::StateFault;
 use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
@@ -83,6 +84,9 @@ pub(crate) enum Fault {
         /// Where it was looked for.
         places: String,
     },
+    /// The operator's: the state directory.
+    #[error(transparent)]
+    State(#[from] StateFault),
     /// The host's, or the operator's.
     #[error("no workers: {0}")]
     Pool(#[from] PoolError),
@@ -110,7 +114,7 @@ impl Fault {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
-            Self::System { .. } => 1,
+            Self::System { .. } | Self::State(_) => 1,
         }
     }
 
@@ -131,6 +135,9 @@ impl Arguments {
         if let Some(state) = &self.state {
             config.server.state_dir = Some(state.clone());
         }
+        if config.server.state_dir.is_none() {
+            config.server.state_dir = state_directory();
+        }
         if let Some(worker) = &self.worker {
             config.workers.path = Some(worker.clone());
         }
@@ -143,6 +150,12 @@ impl Arguments {
         config.workers.ready = self.ready.unwrap_or(config.workers.ready);
         config.runtime.threads = self.threads.unwrap_or(config.runtime.threads);
     }
+}
+
+/// The folder that the service manager made for this unit; of several the first.
+fn state_directory() -> Option<PathBuf> {
+    let folders = std::env::var_os("STATE_DIRECTORY")?;
+    std::env::split_paths(&folders).next().filter(|folder| folder.is_absolute())
 }
 
 /// Before anything else: no core, no debugger, files for nobody but this user and

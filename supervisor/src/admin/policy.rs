@@ -1,18 +1,24 @@
 //! `policy.check` and `policy.reload`.
 
 use super::Speaker;
+use crate::config::ConfigFault;
+use crate::reload::Reloaded;
 use crate::service::Service;
 use brig_protocol::admin::PolicyResult;
 use brig_protocol::codes::RequestCode;
+use brig_protocol::escape::escaped;
 use brig_protocol::rpc::ErrorData;
 use std::sync::Arc;
+
+/// Longest fault that is told, in bytes.
+const FAULT_BYTES: usize = 4 * 1024;
 
 /// Whether the configuration would load; changes nothing.
 ///
 /// # Errors
 /// `invalid_params` with the place in the file and what is expected there.
 pub(super) async fn check(service: &Arc<Service>) -> Result<PolicyResult, ErrorData> {
-    blocking(service, |service| service.would_load().map(|policy| policy.version().to_string())).await
+    read(service, Service::check_configuration).await
 }
 
 /// Loads it, all of it or nothing.
@@ -20,7 +26,21 @@ pub(super) async fn check(service: &Arc<Service>) -> Result<PolicyResult, ErrorD
 /// # Errors
 /// `invalid_params` with the place in the file and what is expected there.
 pub(super) async fn reload(service: &Arc<Service>, speaker: &Speaker) -> Result<PolicyResult, ErrorData> {
-    let loaded = blocking(service, |service| service.reload()).await?;
+    let loaded = read(service, Service::reload).await?;
     service.record_operator(speaker.facts.uid, "policy_reloaded", &loaded.policy_version, None);
     Ok(loaded)
+}
+
+/// Reads files: off the async threads.
+async fn read(service: &Arc<Service>, work: fn(&Service) -> Result<Reloaded, ConfigFault>) -> Result<PolicyResult, ErrorData> {
+    let own = Arc::clone(service);
+    let done = tokio::task::spawn_blocking(move || work(&own)).await;
+    let done = done.map_err(|fault| ErrorData::new(RequestCode::InternalError, format!("the configuration could not be read: {fault}")))?;
+    let loaded = done.map_err(|fault| {
+        // Lines stay lines: a caret points at the place.
+        let told: Vec<String> = fault.to_string().lines().map(|line| escaped(line, FAULT_BYTES)).collect();
+        ErrorData::new(RequestCode::InvalidParams, format!("{}\nwhat held before still does", told.join("\n")))
+    })?;
+    let notes = loaded.after_restart.iter().map(|setting| format!("{setting} is changed and holds after a restart")).collect();
+    Ok(PolicyResult { policy_version: service.policy.current().version().to_string(), notes })
 }

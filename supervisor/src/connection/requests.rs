@@ -90,6 +90,10 @@ impl Requests {
 
     /// What the policy that holds now says about this client, if it may do anything.
     fn grant(&self) -> Result<Grant, ErrorData> {
+        if self.service.revocations.names_principal(&self.facts) {
+            let sentence = format!("user {} was revoked by an operator; nothing ran", self.peer.uid);
+            return Err(ErrorData::new(RequestCode::NotPermitted, sentence));
+        }
         let grant = self.service.policy.current().grant(&self.facts);
         if grant.may_evaluate {
             return Ok(grant);
@@ -109,11 +113,10 @@ impl Requests {
         let stop = Arc::new(Stop::default());
         self.in_flight.insert(id.clone(), Arc::clone(&stop));
         let (service, peer, connection) = (Arc::clone(&self.service), self.peer, self.connection);
-        let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
+        let (link, outbox, facts) = (Arc::clone(&self.link), Arc::clone(&self.outbox), self.facts.clone());
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties =
-                Parties { request: &id, service: &service, peer, grant: &grant, connection, link: &link, outbox: &outbox, stop: &stop };
+            let parties = Parties { request: &id, service: &service, peer, facts: &facts, grant: &grant, connection, link: &link, outbox: &outbox, stop: &stop };
             answer(&id, request, parties).await;
             drop(work);
             id

@@ -10,7 +10,7 @@ use crate::admission::Ticket;
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::listener::Peer;
-use crate::policy::Grant;
+use crate::policy::{Facts, Grant};
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -32,6 +32,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
+    /// The same, in full.
+    pub(crate) facts: &'a Facts,
     /// What the operator's policy says about it.
     pub(crate) grant: &'a Grant,
     /// By which connection it came.
