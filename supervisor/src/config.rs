@@ -7,6 +7,7 @@
 pub(crate) mod layers;
 pub(crate) mod tool;
 
+use crate::policy::document::PrincipalTable;
 use brig_protocol::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) admin: Admin,
     /// Calls that wait for a person.
     pub(crate) approvals: crate::approvals::Bounds,
+    /// Who may do what. Empty: the embedded default, see [`crate::policy`].
+    pub(crate) principals: BTreeMap<String, PrincipalTable>,
 }
 
 /// `[audit]`
@@ -369,24 +372,7 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] for a limit that does not exist or is out of range.
     pub(crate) fn ceilings(&self) -> Result<Limits, ConfigFault> {
-        let mut values = match serde_json::to_value(Limits::DEFAULT) {
-            Ok(serde_json::Value::Object(values)) => values,
-            _ => serde_json::Map::new(),
-        };
-        for (name, value) in &self.limits {
-            let setting = format!("limits.{name}");
-            let Some(row) = limits::LIMITS.iter().find(|row| row.setting == setting) else {
-                let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
-                let near = crate::api::params::nearest(&setting, &known);
-                let advice = near.map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean {near}?"));
-                return Err(fault(&setting, value, &format!("there is no such limit; {advice}")));
-            };
-            if *value < row.minimum || *value > row.maximum {
-                return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
-            }
-            values.insert(row.name.to_owned(), (*value).into());
-        }
-        serde_json::from_value(values.into()).map_err(|wrong| fault("limits", wrong, "every limit is a whole number"))
+        limits_over(Limits::DEFAULT, "limits", &self.limits)
     }
 
     /// The file mode of the socket.
@@ -411,7 +397,33 @@ impl Config {
     }
 }
 
-fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
+/// `base` with what a table of limits at `place` sets.
+///
+/// # Errors
+/// [`ConfigFault::Value`] for a limit that does not exist or is out of range.
+pub(crate) fn limits_over(base: Limits, place: &str, set: &BTreeMap<String, u64>) -> Result<Limits, ConfigFault> {
+    let mut values = match serde_json::to_value(base) {
+        Ok(serde_json::Value::Object(values)) => values,
+        _ => serde_json::Map::new(),
+    };
+    for (name, value) in set {
+        let setting = format!("{place}.{name}");
+        let Some(row) = limits::LIMITS.iter().find(|row| row.setting.strip_prefix("limits.") == Some(name)) else {
+            let known: Vec<&str> = limits::LIMITS.iter().map(|row| row.setting).collect();
+            let near = crate::api::params::nearest(&format!("limits.{name}"), &known);
+            let advice = near.map_or_else(|| format!("there are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+            return Err(fault(&setting, value, &format!("there is no such limit; {advice}")));
+        };
+        if *value < row.minimum || *value > row.maximum {
+            return Err(fault(&setting, value, &format!("it must be between {} and {} {}", row.minimum, row.maximum, row.unit)));
+        }
+        values.insert(row.name.to_owned(), (*value).into());
+    }
+    serde_json::from_value(values.into()).map_err(|wrong| fault(place, wrong, "every limit is a whole number"))
+}
+
+/// A value that cannot be.
+pub(crate) fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
     ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
 }
 

@@ -32,8 +32,6 @@ pub(crate) struct Metrics {
     pub(crate) cancelled: Counter,
     /// Workers that broke their protocol.
     pub(crate) breaches: Counter,
-    /// Calls that had to wait for a person.
-    pub(crate) parked: Counter,
     /// How evaluations failed.
     failures: Failures,
 }
@@ -59,7 +57,7 @@ impl Metrics {
     }
 
     /// All counters by name.
-    pub(crate) fn counters(&self) -> [(&'static str, u64); 12] {
+    pub(crate) fn counters(&self) -> [(&'static str, u64); 11] {
         [
             ("connections", &self.connections),
             ("connections_refused", &self.connections_refused),
@@ -72,7 +70,6 @@ impl Metrics {
             ("timed_out", &self.timed_out),
             ("cancelled", &self.cancelled),
             ("breaches", &self.breaches),
-            ("parked", &self.parked),
         ]
         .map(|(name, counter)| (name, counter.get()))
     }

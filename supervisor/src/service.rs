@@ -43,7 +43,7 @@ pub(crate) struct Service {
     /// What the operator set.
     pub(crate) config: Config,
     /// Who may do what.
-    pub(crate) policy: PolicyStore,
+    pub(crate) policy: Arc<PolicyStore>,
     /// Ready workers.
     pub(crate) pool: Arc<Pool>,
     /// Who runs and who waits.
@@ -89,7 +89,7 @@ impl Service {
     /// # Errors
     /// When the configuration is not valid, or the state directory holds what can not be read.
     pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, Fault> {
-        let policy = PolicyStore::new(Policy::compile(&config)?);
+        let policy = Arc::new(PolicyStore::new(Policy::compile(&config)?));
         let state = config.server.state_dir.as_deref();
         if let Some(missing) = state.filter(|folder| !folder.is_dir()) {
             let right = "it must be a folder that is there and that brigd may write to";

@@ -74,7 +74,9 @@ mod tests {
     fn people(admin: Admin) -> Result<People, ConfigFault> {
         let groups = BTreeMap::from([("brig-admin".to_owned(), 30_001), ("finance".to_owned(), 30_002)]);
         let accounts = NamedAccounts { users: BTreeMap::new(), groups };
-        People::with(&Config { admin, ..Config::default() }, &accounts, 500)
+        let mut config = Config::default();
+        config.admin = admin;
+        People::with(&config, &accounts, 500)
     }
 
     fn somebody(uid: u32, groups: &[u32]) -> Facts {

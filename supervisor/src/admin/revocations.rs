@@ -151,14 +151,15 @@ impl Revocations {
 }
 
 fn put<T: PartialEq>(entries: &mut Vec<(T, Revocation)>, what: T, entry: Revocation) -> Result<(), ErrorData> {
-    match entries.iter_mut().find(|(known, _)| *known == what) {
-        Some((_, known)) => *known = entry,
-        None if entries.len() >= MOST => {
-            let sentence = format!("{MOST} are revoked already, which is as many as may be; revoke more at once by a wider pattern");
-            return Err(ErrorData::new(RequestCode::QuotaExceeded, sentence));
-        }
-        None => entries.push((what, entry)),
+    if let Some((_, known)) = entries.iter_mut().find(|(known, _)| *known == what) {
+        *known = entry;
+        return Ok(());
     }
+    if entries.len() >= MOST {
+        let sentence = format!("{MOST} are revoked already, which is as many as may be; revoke more at once by a wider pattern");
+        return Err(ErrorData::new(RequestCode::QuotaExceeded, sentence));
+    }
+    entries.push((what, entry));
     Ok(())
 }
 

@@ -27,7 +27,7 @@ pub(super) fn status(service: &Service) -> StatusResult {
             waiting: pool.waiting,
             nurseries: pool.nurseries,
             abnormal_deaths: pool.abnormal_deaths,
-            failures: pool.failures,
+            failures: u64::from(pool.failures),
             last_failure: pool.last_failure,
         },
         queue: QueueStatus { running, waiting },
@@ -38,7 +38,13 @@ pub(super) fn status(service: &Service) -> StatusResult {
         functions_revoked: revoked.functions.len(),
         principals_revoked: revoked.principals.len(),
         audit: AuditStatus { place: service.audit_place() },
-        counters: service.metrics.counters().into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        counters: service
+            .metrics
+            .counters()
+            .into_iter()
+            .chain([("approvals_asked", service.approvals.asked())])
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect(),
         failures: service.metrics.failures().map(|(code, count)| (code.as_str().to_owned(), count)).collect(),
     }
 }

@@ -29,6 +29,7 @@ use brig_protocol::rpc::ErrorData;
 use book::{Book, Verdict};
 use serde_json::value::RawValue;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, oneshot};
@@ -71,6 +72,7 @@ pub(crate) enum Answer {
 pub(crate) struct Approvals {
     book: Mutex<Book>,
     file: Option<StateFile>,
+    asked: AtomicU64,
     changed: Notify,
     writing: Mutex<()>,
 }
@@ -93,7 +95,7 @@ impl Approvals {
         let file = state.map(|folder| StateFile::within(folder, "approvals.json"));
         let past: Vec<ApprovalInfo> = file.as_ref().map(StateFile::read).transpose()?.flatten().unwrap_or_default();
         let book = Mutex::new(Book::new(bounds, past));
-        let approvals = Arc::new(Self { book, file, changed: Notify::new(), writing: Mutex::new(()) });
+        let approvals = Arc::new(Self { book, file, asked: AtomicU64::new(0), changed: Notify::new(), writing: Mutex::new(()) });
         approvals.changed.notify_one();
         Ok(approvals)
     }
@@ -105,6 +107,7 @@ impl Approvals {
     pub(crate) fn park(self: &Arc<Self>, id: String, asked: Asked) -> Result<Parked, Full> {
         let until = Instant::now() + asked.terms.wait;
         let answer = self.lock().park(&id, asked, now_ms())?;
+        self.asked.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_one();
         Ok(Parked { approvals: Arc::clone(self), id, until, answer })
     }
@@ -142,6 +145,11 @@ impl Approvals {
     /// There is none.
     pub(crate) fn show(&self, id: &str, who: &Facts, only_own: bool) -> Result<ApprovalDetail, ErrorData> {
         self.lock().show(id, who, only_own, now_ms())
+    }
+
+    /// How many have waited since the start, those that wait now included.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     /// How many wait.

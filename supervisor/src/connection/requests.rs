@@ -89,7 +89,7 @@ impl Requests {
     }
 
     /// What the policy that holds now says about this client, if it may do anything.
-    fn grant(&self) -> Result<Grant, ErrorData> {
+    fn grant(&self) -> Result<Arc<Grant>, ErrorData> {
         if self.service.revocations.names_principal(&self.facts) {
             let sentence = format!("user {} was revoked by an operator; nothing ran", self.peer.uid);
             return Err(ErrorData::new(RequestCode::NotPermitted, sentence));
@@ -99,7 +99,7 @@ impl Requests {
             return Ok(grant);
         }
         let mut data = ErrorData::new(RequestCode::NotPermitted, format!("user {} may not use this brigd; nothing ran", self.peer.uid));
-        data.setting = Some("clients.uids".to_owned());
+        data.setting = Some(grant.admitted_by.to_owned());
         Err(data)
     }
 

@@ -63,7 +63,7 @@ impl Run {
         let usage = Usage {
             wall_ms: ms(self.clock.wall_since(at)),
             cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
-            host_ms: ms(self.host_time.total),
+            host_ms: ms(self.host_time.total.saturating_sub(self.host.wall.stood_still(at))),
             approval_ms: ms(self.host.wall.stood_still(at)),
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),

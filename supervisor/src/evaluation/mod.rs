@@ -42,7 +42,7 @@ pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended,
     let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
     let answering = Answering::new(parties.link, loan.as_ref(), &declared, &program.functions);
     let functions = answering::merged(&declared, &program.functions);
-    let (scopes, schemas) = (parties.grant.scopes.clone(), (&parties.service.schemas, parties.peer.uid));
+    let (scopes, schemas) = (parties.grant.callbacks.clone(), (&parties.service.schemas, parties.peer.uid));
     let build = FunctionTable::build(Some(&functions), Some(&program.permissions), scopes, &program.limits, schemas);
     let (table, found) = parties.unless_stopped(build).await?;
     program.warnings.extend(found);

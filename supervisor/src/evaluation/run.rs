@@ -127,6 +127,7 @@ impl Run {
             wall: Arc::clone(&wall),
             open: Arc::clone(&open),
         };
+        let alarm = Box::pin(tokio::time::sleep_until(clock.next_look(wall.deadline())));
         let listed = parties.service.running.list(&evaluation, listing);
         // Looked at after it was listed: whoever revokes now finds it in the list.
         if parties.service.revocations.names_principal(parties.facts) {
@@ -145,6 +146,11 @@ impl Run {
                 audit: Arc::clone(&parties.service.audit),
                 judges: Arc::clone(&parties.service.judges),
                 wall,
+                facts: parties.facts.clone(),
+                policy: Arc::clone(&parties.service.policy),
+                policy_version: Arc::clone(&parties.grant.version),
+                revocations: Arc::clone(&parties.service.revocations),
+                approvals: Arc::clone(&parties.service.approvals),
                 cancelled: CancellationToken::new(),
             }),
             calls: FuturesUnordered::new(),
@@ -159,7 +165,7 @@ impl Run {
             limits,
             frame_bytes: frame_bytes(&limits),
             backlog: parties.service.budget.part(parties.peer.uid),
-            alarm: Box::pin(tokio::time::sleep_until(clock.next_look(wall.deadline()))),
+            alarm,
             clock,
             console: Console::new(limits.console_bytes, program.capture),
             warnings,

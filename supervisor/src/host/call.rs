@@ -1,6 +1,6 @@
 //! One host call, from a worker's claim to the answer it gets.
 //!
-//! Owns the straight way: permission, validation, record, delivery with a deadline,
+//! Owns the straight way: permission, validation, agreement, record, delivery with a deadline,
 //! judging the output, and the record of what is known of the effect. Everything
 //! before delivery ends as `refused`; after it nothing ever does. Input and output
 //! stay the raw text that came; trees are only built to judge them.
@@ -8,6 +8,7 @@
 //! Passes over the bytes of a payload in here: count, tree, hash (input); count,
 //! tree, copy into the frame (output). Trees only where a schema asks for one.
 
+mod agree;
 mod claim;
 mod judges;
 
@@ -21,6 +22,10 @@ use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
+use super::wall::Wall;
+use crate::admin::Revocations;
+use crate::approvals::Approvals;
+use crate::policy::{Facts, PolicyStore};
 use brig_protocol::client::{CallRecord, CallState, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
@@ -67,8 +72,18 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) audit: Arc<A>,
     /// Where long judgements run.
     pub(crate) judges: Arc<Judges>,
-    /// When the evaluation ends in any case.
-    pub(crate) until: Instant,
+    /// When the evaluation ends in any case, but for the time that people take.
+    pub(crate) wall: Arc<Wall>,
+    /// Who asks, as the kernel says.
+    pub(crate) facts: Facts,
+    /// Where the policy is that holds by now.
+    pub(crate) policy: Arc<PolicyStore>,
+    /// The policy that the table was made under.
+    pub(crate) policy_version: Arc<str>,
+    /// What may not be used any more.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Where calls wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
     /// Set when the evaluation ends before.
     pub(crate) cancelled: CancellationToken,
 }
@@ -89,6 +104,8 @@ enum Stop {
     Cancelled,
     /// The function's own time is over.
     TimedOut,
+    /// An operator revoked the function.
+    Revoked,
 }
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -143,14 +160,19 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
 
     async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
         let call = asked.call;
-        let by = begun.checked_add(function.timeout).unwrap_or(self.until);
+        let mut by = begun.checked_add(function.timeout);
         let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input);
         let valid = tokio::select! {
             biased;
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
             judged = self.judged(claimed) => judged?,
         };
-        let recorded = valid.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
+        let pending = agree::Pending { call, index: asked.function, function };
+        let (agreed, was_asked) = self.agreed(valid, pending).await?;
+        if was_asked {
+            by = Instant::now().checked_add(function.timeout);
+        }
+        let recorded = agreed.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
         let name = &function.full_name;
         Ok(match self.delivered(call, function, &recorded, by).await {
             Ok(CallAnswer::Output(output)) => {
@@ -158,7 +180,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 tokio::select! {
                     biased;
                     end = self.answered(call, function, output) => end,
-                    stop = self.stopped(by) => unjudged(call, function, stop),
+                    stop = self.stopped(by, function) => unjudged(call, function, stop),
                 }
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
@@ -167,35 +189,67 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 unknown(call, CallCode::Cancelled, format!("{name}: the evaluation ended before the call did; {UNKNOWN}"))
             }
             Err(Stop::TimedOut) => unknown(call, CallCode::FunctionTimedOut, timed_out(function)),
+            Err(Stop::Revoked) => unknown(call, CallCode::Revoked, format!("{name}: an operator revoked this function while it ran; {UNKNOWN}")),
         })
     }
 
     /// Judges a claim, here or on a thread of its own.
     async fn judged(&self, claimed: Claimed) -> Result<claim::Valid, Refused> {
+        let function = claimed.function()?;
+        if self.revocations.names_function(&function.collection_name, &function.name) {
+            return Err(too_late(function, Stop::Revoked));
+        }
         let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
         let judged = self.judges.run(self.principal.uid, cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
         judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
     }
 
     /// Resolves when nobody awaits the call any more.
-    async fn stopped(&self, by: Instant) -> Stop {
-        let (end, stop) = if by < self.until { (by, Stop::TimedOut) } else { (self.until, Stop::Cancelled) };
+    async fn stopped(&self, by: Option<Instant>, function: &Function) -> Stop {
         tokio::select! {
             biased;
             () = self.cancelled.cancelled() => Stop::Cancelled,
-            () = tokio::time::sleep_until(end.into()) => stop,
+            () = self.revocations.function_named(&function.collection_name, &function.name) => Stop::Revoked,
+            stop = self.time_over(by) => stop,
         }
     }
 
+    /// The evaluation's own end can only move away meanwhile, so it is looked at again
+    /// when it would have come.
+    async fn time_over(&self, by: Option<Instant>) -> Stop {
+        loop {
+            let until = self.wall.deadline().map(tokio::time::Instant::into_std);
+            let (end, stop) = match (by, until) {
+                (Some(by), Some(until)) if until <= by => (until, Stop::Cancelled),
+                (Some(by), _) => (by, Stop::TimedOut),
+                (None, Some(until)) => (until, Stop::Cancelled),
+                // Whatever ends this wait runs the clock again.
+                (None, None) => return std::future::pending().await,
+            };
+            tokio::time::sleep_until(end.into()).await;
+            if matches!(stop, Stop::TimedOut) || self.wall.deadline().is_some_and(|until| until <= tokio::time::Instant::now()) {
+                return stop;
+            }
+        }
+    }
+
+    /// How long a call that runs now may take.
+    fn time_left(&self, by: Option<Instant>) -> Duration {
+        let now = Instant::now();
+        let until = self.wall.deadline().map(tokio::time::Instant::into_std);
+        let end = by.into_iter().chain(until).min().unwrap_or(now);
+        end.saturating_duration_since(now).max(Duration::from_millis(1))
+    }
+
     /// Delivers a call that may run, and awaits the answer for as long as it has.
-    async fn delivered(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<CallAnswer, Stop> {
+    async fn delivered(&self, call: u64, function: &Function, recorded: &Recorded, by: Option<Instant>) -> Result<CallAnswer, Stop> {
         let idempotency_key = format!("{}:{call}", self.evaluation);
         let delivery = Delivery {
             evaluation: &self.evaluation,
             call,
             function: &function.full_name,
             input: recorded.input(),
-            deadline: by.min(self.until).saturating_duration_since(Instant::now()).max(Duration::from_millis(1)),
+            deadline: self.time_left(by),
             idempotency_key: &idempotency_key,
         };
         let mut awaited = Awaited { client: &*self.client, evaluation: &self.evaluation, call, reason: Some(CallCode::Cancelled) };
@@ -205,10 +259,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 awaited.reason = None;
                 Ok(answer)
             }
-            stop = self.stopped(by) => {
-                if matches!(stop, Stop::TimedOut) {
-                    awaited.reason = Some(CallCode::FunctionTimedOut);
-                }
+            stop = self.stopped(by, function) => {
+                awaited.reason = Some(stop.code());
                 Err(stop)
             }
         }
@@ -286,6 +338,7 @@ fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
     let (code, why) = match stop {
         Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
         Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
+        Stop::Revoked => (CallCode::Revoked, "an operator revoked it"),
     };
     spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), 0)
 }
@@ -295,6 +348,7 @@ fn too_late(function: &Function, stop: Stop) -> Refused {
     match stop {
         Stop::Cancelled => Refused::new(CallCode::Cancelled, format!("{name}: the evaluation ended before the call ran")),
         Stop::TimedOut => Refused::new(CallCode::FunctionTimedOut, format!("{name}: its time-out passed before the call ran")),
+        Stop::Revoked => Refused::new(CallCode::Revoked, format!("{name}: an operator revoked this function; the call did not run")),
     }
 }
 

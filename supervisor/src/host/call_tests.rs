@@ -58,6 +58,10 @@ impl Callback for FakeClient {
         }
     }
 
+    fn parked(&self, note: &brig_protocol::client::ApprovalNote) {
+        self.journal.note(format!("parked {} {}", note.function, note.approval));
+    }
+
     fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode) {
         self.journal.note(format!("cancel {evaluation}:{call} {reason}"));
     }
@@ -121,7 +125,12 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
         client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),
         audit: Arc::new(FakeAudit { full: false, journal: Arc::clone(&journal) }),
         judges: Arc::new(Judges::default()),
-        until: Instant::now() + Duration::from_secs(60),
+        wall: Arc::new(Wall::until(tokio::time::Instant::now() + Duration::from_secs(60))),
+        facts: Facts { uid: OWN.uid, ..Facts::default() },
+        policy: Arc::new(PolicyStore::new(crate::policy::Policy::compile(&crate::config::Config::default()).unwrap())),
+        policy_version: Arc::from(""),
+        revocations: Arc::new(Revocations::open(None).unwrap()),
+        approvals: Approvals::open(crate::approvals::Bounds::default(), None).unwrap(),
         cancelled: CancellationToken::new(),
     };
     Scene { calls, journal }

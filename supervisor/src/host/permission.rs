@@ -5,16 +5,24 @@
 //!
 //! A decision is the AND of layers: what the operator grants, then what the request
 //! narrows. Within a layer the last matching rule wins; no match is the layer's
-//! default. Looking at the input (`when`) is part of matching.
+//! default. Looking at the input (`when`) is part of matching. A yes has terms: what it
+//! takes of budgets, and whether someone has to agree. Both are carried, not acted on.
 
 use super::schema::Schema;
 use brig_protocol::client::{Mode, Operation};
+use brig_protocol::codes::CallCode;
 use brig_protocol::escape::escaped;
 use brig_protocol::names::Pattern;
 use serde_json::Value;
 use std::sync::Arc;
 
+pub(crate) mod condition;
 mod load;
+mod operator;
+mod terms;
+
+pub(crate) use operator::{Known, Loader};
+pub(crate) use terms::{AskTerms, Budget, Charge, Holder, Kind, Measure};
 
 #[cfg(test)]
 #[path = "permission_tests.rs"]
@@ -34,11 +42,13 @@ pub(crate) enum Scope {
     },
 }
 
-/// What a rule says. There is no third answer until someone can be asked.
+/// What a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Yes.
     Allow,
+    /// Yes, if a person agrees. Only rules of the operator say so.
+    Ask,
     /// No.
     Deny,
 }
@@ -54,6 +64,10 @@ pub(crate) struct Rule {
     patterns: Vec<Pattern>,
     /// Matches only where the input is valid.
     when: Option<Arc<Schema>>,
+    /// What a call takes.
+    budgets: Vec<Budget>,
+    /// Who has to agree, where the verdict is to ask.
+    ask: Option<Arc<AskTerms>>,
     /// Shown in refusals.
     why: Option<String>,
 }
@@ -80,7 +94,8 @@ impl Origin {
 /// All layers; each must agree. No layer at all allows nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScopeSet {
-    layers: Vec<(Origin, Scope)>,
+    holder: Holder,
+    layers: Vec<(Origin, Arc<Scope>)>,
 }
 
 impl ScopeSet {
@@ -88,29 +103,60 @@ impl ScopeSet {
     /// as may call everything that a client declares, and nobody else anything.
     pub(crate) fn unconfigured(uid: u32, own_uid: u32) -> Self {
         let verdict = if uid == own_uid { Verdict::Allow } else { Verdict::Deny };
-        Self { layers: vec![(Origin::Operator, Scope::All(verdict))] }
+        Self::of(Holder { uid, ..Holder::default() }, Arc::new(Scope::All(verdict)))
+    }
+
+    /// What the operator's policy says for this holder.
+    pub(crate) fn of(holder: Holder, scope: Arc<Scope>) -> Self {
+        Self { holder, layers: vec![(Origin::Operator, scope)] }
     }
 
     /// With one more layer, which can only narrow.
     #[must_use]
     pub(crate) fn and(mut self, origin: Origin, scope: Scope) -> Self {
-        self.layers.push((origin, scope));
+        self.layers.push((origin, Arc::new(scope)));
         self
+    }
+
+    /// The same with another word of the operator's: a policy that holds by now.
+    pub(crate) fn under(&self, operator: &Self) -> Self {
+        let narrowed = self.layers.iter().filter(|(origin, _)| *origin != Origin::Operator).cloned();
+        Self { holder: operator.holder.clone(), layers: operator.layers.iter().cloned().chain(narrowed).collect() }
     }
 
     /// Whether any rule looks at inputs, so that one must be read before a decision.
     pub(crate) fn looks_at_input(&self) -> bool {
-        self.conditions().next().is_some()
+        let adds_up = |rule: &Rule| rule.budgets.iter().any(|budget| budget.measure != Measure::Calls);
+        self.conditions().next().is_some() || self.rules().any(adds_up)
     }
 
     /// The schemas that rules look at inputs with.
     pub(crate) fn conditions(&self) -> impl Iterator<Item = &Arc<Schema>> {
-        let rules = self.layers.iter().flat_map(|(_, scope)| match scope {
-            Scope::All(_) => &[][..],
-            Scope::Rules { rules, .. } => rules.as_slice(),
-        });
-        rules.filter_map(|rule| rule.when.as_ref())
+        self.rules().filter_map(|rule| rule.when.as_ref())
     }
+
+    fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.layers.iter().flat_map(|(_, scope)| scope.rules())
+    }
+}
+
+impl Scope {
+    /// Its rules, in the order written.
+    pub(crate) fn rules(&self) -> &[Rule] {
+        match self {
+            Self::All(_) => &[],
+            Self::Rules { rules, .. } => rules,
+        }
+    }
+}
+
+/// The input of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'a> {
+    /// To be looked at.
+    pub(crate) tree: &'a Value,
+    /// The text that it is the tree of: numbers are counted as they are written.
+    pub(crate) text: &'a str,
 }
 
 /// What is asked.
@@ -123,19 +169,31 @@ pub(crate) struct Question<'a> {
     /// What is done with it.
     pub(crate) operation: Operation,
     /// The input of an invocation. Absent: a rule with `when` could match.
-    pub(crate) input: Option<&'a Value>,
+    pub(crate) input: Option<Input<'a>>,
 }
 
 /// A yes, with its terms. Nothing else makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
     rule: String,
+    charges: Vec<Charge>,
+    ask: Option<Arc<AskTerms>>,
 }
 
 impl Permit {
     /// Which rules said yes, for the audit record: `operator:default, request:rules[1]`.
     pub(crate) fn rule(&self) -> &str {
         &self.rule
+    }
+
+    /// What the call takes of budgets: all of it, or it does not run.
+    pub(crate) fn charges(&self) -> &[Charge] {
+        &self.charges
+    }
+
+    /// Who has to agree first.
+    pub(crate) const fn ask(&self) -> Option<&Arc<AskTerms>> {
+        self.ask.as_ref()
     }
 }
 
@@ -148,11 +206,21 @@ pub(crate) struct Refusal {
     pub(crate) rule: String,
     /// The rule's own sentence for whoever is refused.
     pub(crate) why: Option<String>,
+    /// A half sentence after "the input", when a budget could not count it.
+    pub(crate) uncounted: Option<String>,
 }
 
 impl Refusal {
+    /// Which refusal it is.
+    pub(crate) const fn code(&self) -> CallCode {
+        if self.uncounted.is_some() { CallCode::InvalidInput } else { CallCode::PermissionDenied }
+    }
+
     /// What the guest is told: what it needs, and nothing about any other function.
     pub(crate) fn sentence(&self, function: &str) -> String {
+        if let Some(fault) = &self.uncounted {
+            return format!("{function}: the input {fault}");
+        }
         let whose = match self.origin {
             Origin::Operator => "the operator's policy does not allow this call",
             Origin::Request => "the permissions of this evaluation do not allow this call",
@@ -167,34 +235,66 @@ impl Refusal {
 /// # Errors
 /// [`Refusal`] with whose no it is.
 pub(crate) fn decide(scopes: &ScopeSet, question: &Question<'_>) -> Result<Permit, Refusal> {
-    let nobody = Refusal { origin: Origin::Operator, rule: "no scope".to_owned(), why: None };
     if scopes.layers.is_empty() {
-        return Err(nobody);
+        return Err(Refusal { origin: Origin::Operator, rule: "no scope".to_owned(), why: None, uncounted: None });
     }
     let mut said = Vec::with_capacity(scopes.layers.len());
+    let mut permit = Permit { rule: String::new(), charges: Vec::new(), ask: None };
     for (origin, scope) in &scopes.layers {
-        let (verdict, place, why) = ask(scope, question);
-        let rule = format!("{}:{place}", origin.as_str());
-        match verdict {
-            Verdict::Allow => said.push(rule),
-            Verdict::Deny => return Err(Refusal { origin: *origin, rule, why: why.map(str::to_owned) }),
+        let found = scope.found(question);
+        let rule = format!("{}:{}", origin.as_str(), found.place());
+        let refusal =
+            |why: Option<&str>, uncounted| Refusal { origin: *origin, rule: rule.clone(), why: why.map(str::to_owned), uncounted };
+        if found.verdict == Verdict::Deny {
+            return Err(refusal(found.rule.and_then(|rule| rule.why.as_deref()), None));
         }
+        if let Some(matched) = found.rule
+            && question.operation == Operation::Invoke
+        {
+            for budget in &matched.budgets {
+                let charge = budget.charge(&scopes.holder, question).map_err(|fault| refusal(None, Some(fault)))?;
+                permit.charges.extend(charge);
+            }
+            permit.ask = permit.ask.or_else(|| matched.ask.clone());
+        }
+        said.push(rule);
     }
-    Ok(Permit { rule: said.join(", ") })
+    Ok(Permit { rule: said.join(", "), ..permit })
 }
 
-/// What one layer says, by which place of it.
-fn ask<'s>(scope: &'s Scope, question: &Question<'_>) -> (Verdict, String, Option<&'s str>) {
-    let (default, rules) = match scope {
-        Scope::All(verdict) => return (*verdict, "all".to_owned(), None),
-        Scope::Rules { default, rules } => (*default, rules),
-    };
-    for (index, rule) in rules.iter().enumerate().rev() {
-        if rule.is_about(question) && rule.input_matches(question) {
-            return (rule.verdict, format!("rules[{index}]"), rule.why.as_deref());
+/// What one layer says, and which rule of it.
+struct Found<'s> {
+    verdict: Verdict,
+    rule: Option<&'s Rule>,
+    index: Option<usize>,
+}
+
+impl Found<'_> {
+    fn place(&self) -> String {
+        match (self.index, self.rule) {
+            (Some(index), Some(_)) => format!("rules[{index}]"),
+            (Some(_), None) => "default".to_owned(),
+            (None, _) => "all".to_owned(),
         }
     }
-    (default, "default".to_owned(), None)
+}
+
+impl Scope {
+    fn found(&self, question: &Question<'_>) -> Found<'_> {
+        let (default, rules) = match self {
+            Self::All(verdict) => return Found { verdict: *verdict, rule: None, index: None },
+            Self::Rules { default, rules } => (*default, rules),
+        };
+        for (index, rule) in rules.iter().enumerate().rev().filter(|(_, rule)| rule.is_about(question)) {
+            match rule.input_matches(question) {
+                Some(false) => {}
+                Some(true) => return Found { verdict: rule.verdict, rule: Some(rule), index: Some(index) },
+                // Passed over, an earlier rule could say yes where this one asks or limits.
+                None => return Found { verdict: Verdict::Deny, rule: Some(rule), index: Some(index) },
+            }
+        }
+        Found { verdict: default, rule: None, index: Some(rules.len()) }
+    }
 }
 
 impl Rule {
@@ -205,18 +305,18 @@ impl Rule {
 
     /// Without an input the question is whether any call could be allowed: then a rule
     /// that looks at inputs matches when it allows, and is passed over when it denies.
-    /// An input that can not be judged matches what denies and nothing that allows.
-    fn input_matches(&self, question: &Question<'_>) -> bool {
+    /// Nothing: the input can not be judged.
+    fn input_matches(&self, question: &Question<'_>) -> Option<bool> {
         match (&self.when, question.input) {
-            (None, _) => true,
-            (Some(when), Some(input)) => when.holds(input).unwrap_or(self.verdict == Verdict::Deny),
-            (Some(_), None) => self.verdict == Verdict::Allow,
+            (None, _) => Some(true),
+            (Some(when), Some(input)) => when.holds(input.tree),
+            (Some(_), None) => Some(self.verdict != Verdict::Deny),
         }
     }
 }
 
 impl Verdict {
-    /// The verdict of a mode, unless someone would have to be asked.
+    /// The verdict of a mode of a request, which has nobody to ask.
     pub(crate) const fn of(mode: Mode) -> Option<Self> {
         match mode {
             Mode::Allow => Some(Self::Allow),

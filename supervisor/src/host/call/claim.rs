@@ -5,7 +5,7 @@
 //! delivered. Never talks to a client.
 
 use crate::host::audit::{AuditSink, Event, Record};
-use crate::host::permission::{self, Permit, Question};
+use crate::host::permission::{self, AskTerms, Input, Permit, Question, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
 use brig_protocol::client::Operation;
@@ -23,6 +23,8 @@ pub(crate) struct Claimed {
     table: Arc<FunctionTable>,
     function: u32,
     input: Box<RawValue>,
+    /// Other scopes than those of the table: of a policy that came after it.
+    scopes: Option<ScopeSet>,
 }
 
 /// A claim that policy allows.
@@ -39,6 +41,12 @@ pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
     input_sha256: String,
+}
+
+/// A valid call to which everybody has agreed who has to.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    valid: Valid,
 }
 
 /// A valid call that is on record: it may run.
@@ -66,7 +74,16 @@ impl Refused {
 
 impl Claimed {
     pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>) -> Self {
-        Self { table, function, input }
+        Self { table, function, input, scopes: None }
+    }
+
+    /// To be decided within these scopes.
+    pub(super) fn within(self, scopes: ScopeSet) -> Self {
+        Self { scopes: Some(scopes), ..self }
+    }
+
+    fn scopes(&self) -> &ScopeSet {
+        self.scopes.as_ref().unwrap_or_else(|| self.table.scopes())
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -84,14 +101,14 @@ impl Claimed {
     /// judging then says.
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
-        let schemas = self.function().ok()?.input.iter().chain(self.table.scopes().conditions());
+        let schemas = self.function().ok()?.input.iter().chain(self.scopes().conditions());
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.table.scopes().conditions());
+        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.scopes().conditions());
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
     }
 
@@ -103,7 +120,7 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.table.scopes();
+        let scopes = self.scopes();
         let mut tree = None;
         if scopes.looks_at_input() {
             let counts = self.within_bounds(function)?;
@@ -116,10 +133,10 @@ impl Claimed {
             collection: &function.collection_name,
             function: &function.name,
             operation: Operation::Invoke,
-            input: tree.as_ref(),
+            input: tree.as_ref().map(|tree| Input { tree, text: self.input.get() }),
         };
         let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
-            code: CallCode::PermissionDenied,
+            code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
         })?;
@@ -158,26 +175,59 @@ impl Permitted {
                 return Err(invalid_input(function, &schema.explain(&tree, false)));
             }
         }
+        if permit.ask().is_some() {
+            // A person must not be shown another input than the function gets, as of a key
+            // that is there twice: only what has one tree is asked about.
+            claimed.readable(function)?;
+        }
         let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
         Ok(Valid { claimed, permit, input_sha256 })
     }
 }
 
 impl Valid {
+    /// Who has to agree, if anybody has.
+    pub(super) const fn ask(&self) -> Option<&Arc<AskTerms>> {
+        self.permit.ask()
+    }
+
+    /// SHA-256 of the input's text.
+    pub(super) fn input_sha256(&self) -> &str {
+        &self.input_sha256
+    }
+
+    /// The input, to be shown to somebody while it waits here.
+    pub(super) fn shared_input(&self) -> Arc<RawValue> {
+        Arc::from(RawValue::to_owned(&self.claimed.input))
+    }
+
+    /// The input, to be claimed anew.
+    pub(super) fn into_input(self) -> Box<RawValue> {
+        self.claimed.input
+    }
+
+    /// Everybody has agreed who has to: [`super::agree`] says so, and nothing else.
+    pub(super) const fn agreed(self) -> Agreed {
+        Agreed { valid: self }
+    }
+}
+
+impl Agreed {
     /// Writes the record that must be there before the function runs.
     pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
-        let function = self.claimed.function()?;
+        let Self { valid } = self;
+        let function = valid.claimed.function()?;
         let event = Event::Permitted {
-            rule: self.permit.rule(),
-            input_sha256: &self.input_sha256,
-            input_bytes: u64::try_from(self.claimed.input_length()).unwrap_or(u64::MAX),
+            rule: valid.permit.rule(),
+            input_sha256: &valid.input_sha256,
+            input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
             effect: function.effect,
         };
         sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: self.claimed })
+        Ok(Recorded { claimed: valid.claimed })
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Most rules in one scope, and most patterns in one rule.
-const RULES: usize = 1024;
+pub(super) const RULES: usize = 1024;
 /// Longest `why`, in bytes.
-const WHY_BYTES: usize = 500;
+pub(super) const WHY_BYTES: usize = 500;
 
 impl Scope {
     /// Reads a scope of a request. `declared` are the functions that its patterns can
@@ -69,35 +69,45 @@ fn load_rule(
     if rule.why.as_ref().is_some_and(|why| why.len() > WHY_BYTES) {
         return Err(invalid(format!("{place}.why is over {WHY_BYTES} bytes")));
     }
-    let read =
-        |(number, text): (usize, &String)| pattern(text, declared).map_err(|fault| invalid(format!("{place}.patterns[{number}]: {fault}")));
+    let read = |(number, text): (usize, &String)| {
+        complete(text, declared).map_err(|fault| invalid(format!("{place}.patterns[{number}]: {fault}")))
+    };
     let patterns = rule.patterns.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     let when = match rule.when {
         None => None,
         Some(raw) => Some(Arc::clone(conditions.get(raw.get()).ok_or_else(|| invalid(format!("{place}.when could not be compiled")))?)),
     };
-    Ok(Rule { verdict, operations: rule.operations.clone(), patterns, when, why: rule.why.clone() })
+    Ok(Rule { verdict, operations: rule.operations.clone(), patterns, when, budgets: Vec::new(), ask: None, why: rule.why.clone() })
 }
 
-/// Reads one pattern and finds something declared that it matches.
-fn pattern(text: &str, declared: &[(&str, &str)]) -> Result<Pattern, String> {
+fn complete(text: &str, declared: &[(&str, &str)]) -> Result<Pattern, String> {
+    pattern(text, Some(declared), "declared").map_err(|wrong| format!("{} {wrong}", quoted(text)))
+}
+
+/// Reads one pattern and finds something known that it matches; `word` is what a known
+/// function is: declared, or configured. Without any known the pattern is only read.
+///
+/// # Errors
+/// A half sentence after the pattern.
+pub(super) fn pattern(text: &str, known: Option<&[(&str, &str)]>, word: &str) -> Result<Pattern, String> {
+    let functions = known.unwrap_or_default();
     let read = Pattern::parse(text).map_err(|fault| match fault {
         NameFault::NeverMatches { .. } => {
-            format!("{} can never match a function; did you mean {}?", quoted(text), instead(text, declared, &fault))
+            format!("can never match a function; did you mean {}?", instead(text, functions, &fault))
         }
-        other => format!("{}: {other}", quoted(text)),
+        other => format!("is no pattern: {other}"),
     })?;
     let names_something = text.contains(|character: char| character.is_ascii_alphanumeric());
-    if !names_something || declared.iter().any(|(collection, function)| read.matches(collection, function)) {
+    if known.is_none() || !names_something || functions.iter().any(|(collection, function)| read.matches(collection, function)) {
         return Ok(read);
     }
-    let known = spellings(text, declared);
-    Err(match nearest(text, known.iter().map(String::as_str)) {
-        Some(near) => format!("{} matches no declared function; did you mean {}?", quoted(text), quoted(near)),
-        None if declared.is_empty() => format!("{} matches nothing: the request declares no function", quoted(text)),
+    let spellings = spellings(text, functions);
+    Err(match nearest(text, spellings.iter().map(String::as_str)) {
+        Some(near) => format!("matches no {word} function; did you mean {}?", quoted(near)),
+        None if functions.is_empty() => format!("matches nothing: no function is {word}"),
         None => {
-            let all: Vec<String> = declared.iter().map(|(collection, function)| format!("{collection}.{function}")).collect();
-            format!("{} matches no declared function; declared are {}", quoted(text), names(all.iter().map(String::as_str)))
+            let all: Vec<String> = functions.iter().map(|(collection, function)| format!("{collection}.{function}")).collect();
+            format!("matches no {word} function; {word} are {}", names(all.iter().map(String::as_str)))
         }
     })
 }
