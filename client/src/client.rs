@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::evaluate::{Evaluate, Evaluation};
 use crate::functions::{Handlers, HostFunctions};
 use brig_protocol::client::{
-    CheckParams, CheckResult, ClientInfo, InitializeParams, InitializeResult, PROTOCOL_VERSION, VmCreateParams, VmCreateResult,
-    VmDisposeParams, VmInfo, VmListResult, method,
+    CheckParams, CheckResult, ClientInfo, FunctionListed, FunctionsListParams, FunctionsListResult, FunctionsTypesParams,
+    FunctionsTypesResult, InitializeParams, InitializeResult, PROTOCOL_VERSION, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo,
+    VmListResult, method,
 };
 use brig_protocol::limits::RequestedLimits;
 use serde::Serialize;
@@ -146,6 +147,39 @@ impl Client {
     pub async fn list_vms(&self) -> Result<Vec<VmInfo>, Error> {
         let list: VmListResult = self.request(method::VM_LIST, &serde_json::json!({})).await?;
         Ok(list.vms)
+    }
+
+    /// The functions that are configured in brigd and that this principal may list: of
+    /// one collection, or all.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails.
+    pub async fn configured_functions(&self, collection: Option<String>) -> Result<Vec<FunctionListed>, Error> {
+        let list: FunctionsListResult = self.request(method::FUNCTIONS_LIST, &FunctionsListParams { collection }).await?;
+        Ok(list.functions)
+    }
+
+    /// TypeScript declarations of the configured functions that match one of `patterns`
+    /// (of all, when there is no list) and of `functions`, and the text of the tool over
+    /// them.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails.
+    pub async fn types(&self, patterns: Option<Vec<String>>, functions: &HostFunctions) -> Result<FunctionsTypesResult, Error> {
+        let host_functions = if functions.is_empty() { None } else { Some(functions.declarations()?) };
+        self.request(method::FUNCTIONS_TYPES, &FunctionsTypesParams { functions: patterns, host_functions }).await
+    }
+
+    /// Waits for the end of the connection: every later request fails with
+    /// [`Error::ConnectionLost`], and a new client has to be made.
+    pub async fn closed(&self) {
+        self.connection.over().cancelled().await;
+    }
+
+    /// Whether the connection is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.connection.over().is_cancelled()
     }
 
     /// Any other method of the protocol.

@@ -20,6 +20,7 @@ use table::Table;
 use tokio::net::UnixStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 use wire::{Unsent, Wire};
 
 pub(crate) use table::Offer;
@@ -109,11 +110,21 @@ impl Connection {
     pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
         let stream =
             UnixStream::connect(path).await.map_err(|fault| Error::Connect { path: path.to_owned(), reason: fault.to_string() })?;
-        let wire =
-            Arc::new(Wire { stream, unsent: Mutex::new(Unsent::default()), more: Notify::new(), table: Mutex::new(Table::default()) });
+        let wire = Arc::new(Wire {
+            stream,
+            unsent: Mutex::new(Unsent::default()),
+            more: Notify::new(),
+            table: Mutex::new(Table::default()),
+            over: CancellationToken::new(),
+        });
         let tasks =
             [tokio::spawn(read_lines(Arc::clone(&wire))).abort_handle(), tokio::spawn(write_unsent(Arc::clone(&wire))).abort_handle()];
         Ok(Self { wire, tasks, server: Mutex::new(None) })
+    }
+
+    /// Ends with the connection.
+    pub(crate) fn over(&self) -> &CancellationToken {
+        &self.wire.over
     }
 
     /// Ties the life of a private brigd to this connection.

@@ -4,7 +4,7 @@
 
 use crate::connection::{Canceller, Offer, Ticket};
 use crate::error::Error;
-use crate::functions::{Handlers, HostFunctions};
+use crate::functions::{Handlers, HostCall, HostFunctions};
 use brig_protocol::client::{Capture, EvaluateParams, EvaluateResult, Form, Language, OutputNote, OutputOptions, Permissions, Warning};
 use brig_protocol::json;
 use brig_protocol::limits::{self, RequestedLimits};
@@ -136,6 +136,14 @@ impl Evaluate {
     #[must_use]
     pub fn on_warning(mut self, listener: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
         self.offer.on_warning = Some(Arc::new(listener));
+        self
+    }
+
+    /// Is told of each call that this process is asked to answer, before its handler
+    /// runs. Must not block.
+    #[must_use]
+    pub fn on_call(mut self, listener: impl Fn(&HostCall) + Send + Sync + 'static) -> Self {
+        self.offer.on_call = Some(Arc::new(listener));
         self
     }
 

@@ -308,6 +308,27 @@ impl HostFunctions {
         self.collections.iter().flat_map(|(collection, functions)| functions.iter().map(move |(name, _)| format!("{collection}.{name}")))
     }
 
+    /// Of each function its name as `collection.function`, what it says it does, and
+    /// its effect, in the order they were added.
+    pub fn described(&self) -> impl Iterator<Item = (String, &str, Effect)> {
+        self.collections.iter().flat_map(|(collection, functions)| {
+            functions.iter().map(move |(name, function)| {
+                (format!("{collection}.{name}"), function.description.as_deref().unwrap_or_default(), function.effect.unwrap_or_default())
+            })
+        })
+    }
+
+    /// Only those of which `wanted` says so, by collection and function.
+    #[must_use]
+    pub fn only(&self, mut wanted: impl FnMut(&str, &str) -> bool) -> Self {
+        let mut collections = self.collections.clone();
+        for (collection, functions) in &mut collections {
+            functions.retain(|(name, _)| wanted(collection, name));
+        }
+        collections.retain(|(_, functions)| !functions.is_empty());
+        Self { collections }
+    }
+
     /// What the request says of them.
     pub(crate) fn declarations(&self) -> Result<brig_protocol::client::HostFunctions<'_>, Error> {
         let mut collections = Vec::with_capacity(self.collections.len());

@@ -121,6 +121,7 @@ code_table! {
         ApprovalDenied = "approval_denied": false, "A person said no; it did not run.";
         ApprovalExpired = "approval_expired": true, "Nobody decided in time; it did not run.";
         Revoked = "revoked": false, "An operator revoked the function, or what the evaluation uses; `state` says whether it ran.";
+        BudgetExhausted = "budget_exhausted": true, "The call is over a budget of its rule; it did not run.";
         AuditUnavailable = "audit_unavailable": true, "The audit record could not be written; it did not run.";
         ClientGone = "client_gone": true, "The client that offers the function went away; whether it had its effect is unknown.";
         Cancelled = "cancelled": true, "The evaluation ended before the call did.";

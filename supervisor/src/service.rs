@@ -13,6 +13,7 @@ use crate::host::call::Judges;
 use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
+use crate::policy::counters::Counters;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
@@ -44,6 +45,8 @@ pub(crate) struct Service {
     pub(crate) config: Config,
     /// Who may do what.
     pub(crate) policy: Arc<PolicyStore>,
+    /// What was used of budgets.
+    pub(crate) counters: Arc<Counters>,
     /// Ready workers.
     pub(crate) pool: Arc<Pool>,
     /// Who runs and who waits.
@@ -97,6 +100,7 @@ impl Service {
         }
         Ok(Arc::new(Self {
             policy,
+            counters: Arc::default(),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),

@@ -41,7 +41,7 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     let frames = frames::read(&stack);
     let place = frames::first_place(&frames);
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
-    error.message = hints::named_callee(&error.message, place.as_ref())
+    error.message = hints::named_callee(&error.message, frames.first(), place.as_ref(), known)
         .or_else(|| hints::engine_limit(&error.name, &error.message))
         .unwrap_or(error.message);
     error.hint = hints::hint(&error.name, &error.message, place.as_ref(), known);
@@ -94,6 +94,10 @@ pub(crate) fn syntax(fault: SourceError, view: &std::rc::Rc<View>, known: &Known
 pub(crate) fn refused(intrinsics: &std::rc::Rc<Intrinsics>, value: &Value<'_>, known: &Known<'_>) -> EvaluationError {
     let mut error = thrown(intrinsics, value, known);
     error.code = EvaluationCode::SyntaxError;
+    if error.hint.is_none() {
+        let stack = error_object(value).and_then(|object| intrinsics.error_stack(object)).unwrap_or_default();
+        error.hint = frames::first_place(&frames::read(&stack)).and_then(|place| hints::of_syntax(&place));
+    }
     error
 }
 

@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// Parse a program without running it
     #[command(after_help = Exit::help())]
     Check(CheckArgs),
+    /// Offer the functions to a model, as a server of the Model Context Protocol
+    #[command(after_help = Exit::help())]
+    Mcp(McpArgs),
     /// Print the versions of this command and of brigd
     #[command(after_help = Exit::help())]
     Version(VersionArgs),
@@ -130,6 +133,41 @@ pub(crate) struct CheckArgs {
     /// Print what is wrong and nothing else
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What a model can run and how it is reached.
+#[derive(Args, Debug)]
+pub(crate) struct McpArgs {
+    /// Host functions whose handlers are commands; see docs/cli.md
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) functions: Vec<PathBuf>,
+    /// Offer only functions that match, such as `orders.list` or `orders.*`
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) allow: Vec<String>,
+    /// Never offer functions that match; wins over --allow
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) deny: Vec<String>,
+    /// Wall-clock limit of each program, such as `500ms`, `5s` or `2m` [default: 30s]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Lower a limit, such as `heapBytes=16MiB` or `cpuMs=2s`
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = limit)]
+    pub(crate) limit: Vec<LimitArg>,
+    /// IANA time zone of the programs [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
+    /// Largest tool text that declares every function, in bytes (about four to a token);
+    /// above it functions are named, and the model looks them up
+    #[arg(long, value_name = "BYTES", default_value_t = super::mcp::FULL_BYTES)]
+    pub(crate) full_up_to: usize,
+    /// Serve streamable HTTP instead of standard input and output: `unix:PATH`,
+    /// `127.0.0.1:PORT` or `[::1]:PORT`
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// File with the bearer token that clients over TCP must present [env: BRIG_MCP_TOKEN
+    /// has the token itself]
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

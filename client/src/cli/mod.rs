@@ -10,6 +10,7 @@ mod doctor;
 mod exit;
 mod functions_file;
 mod inputs;
+mod mcp;
 mod read;
 mod render;
 mod repl;
@@ -70,6 +71,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Run(program) => run::run(&cli.global, program).await,
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
         Command::Check(check) => check::check(&cli.global, check).await,
+        Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
     };

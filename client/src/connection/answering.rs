@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 pub(super) async fn run_call(mut answering: Answering, offer: Arc<Offer>, input: Box<RawValue>, call: HostCall) {
     let cancelled = call.cancelled.clone();
+    if let Some(listener) = &offer.on_call {
+        listener(&call);
+    }
     let work = async {
         let unknown = FunctionError::new(CallCode::UnknownFunction.as_str(), format!("{} is not offered here", call.function));
         match offer.handlers.start(input, call) {

@@ -4,7 +4,7 @@
 //! being answered. Never does I/O.
 
 use crate::error::Error;
-use crate::functions::Handlers;
+use crate::functions::{Handlers, HostCall};
 use brig_protocol::client::{OutputNote, Warning};
 use brig_protocol::rpc::Id;
 use serde_json::value::RawValue;
@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 type OutputListener = Arc<dyn Fn(&OutputNote) + Send + Sync>;
+type CallListener = Arc<dyn Fn(&HostCall) + Send + Sync>;
 type WarningListener = Arc<dyn Fn(&Warning) + Send + Sync>;
 
 /// What a request offers to its evaluation while that runs.
@@ -22,6 +23,7 @@ pub(crate) struct Offer {
     pub(crate) handlers: Handlers,
     pub(crate) on_output: Option<OutputListener>,
     pub(crate) on_warning: Option<WarningListener>,
+    pub(crate) on_call: Option<CallListener>,
     pub(crate) ended: CancellationToken,
 }
 

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// What an answer may hold: a value at its limits, and the calls and warnings around it.
 const ANSWER_BOUNDS: Bounds = Bounds { depth: Bounds::ENVELOPE.depth + 8, nodes: 2 * limits::JSON_NODES };
@@ -52,6 +53,8 @@ pub(crate) struct Wire {
     pub(super) unsent: Mutex<Unsent>,
     pub(super) more: Notify,
     pub(super) table: Mutex<Table>,
+    /// Ends with the connection.
+    pub(super) over: CancellationToken,
 }
 
 impl Wire {
@@ -81,6 +84,7 @@ impl Wire {
 
     /// Ends everything that waits, with the same reason. The first reason stands.
     pub(super) fn lose(&self, reason: &Error) {
+        self.over.cancel();
         let (waiting, calls) = {
             let mut table = lock(&self.table);
             let reason = table.lost.get_or_insert_with(|| reason.clone()).clone();

@@ -23,7 +23,6 @@ use crate::connection::reader::Reader;
 use crate::connection::{Conversation as _, talk};
 use crate::listener::{Door, Doors, Listener, Peer};
 use crate::policy::Facts;
-use crate::policy::peer::look;
 use crate::service::Service;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
@@ -50,7 +49,7 @@ pub(crate) async fn accept(listener: Listener, service: Arc<Service>, tracker: T
     let doors = Doors::new(CONNECTIONS, CONNECTIONS_EACH);
     loop {
         let (stream, peer) = listener.accept().await;
-        let facts = facts_of(&stream, peer);
+        let facts = Facts::of(peer, &stream);
         let Some(role) = service.people.role(&facts) else {
             tracing::warn!(uid = peer.uid, pid = peer.pid, "somebody who is no admin was sent away from the admin socket");
             send_away(&stream, &not_an_admin(peer));
@@ -61,18 +60,6 @@ pub(crate) async fn accept(listener: Listener, service: Arc<Service>, tracker: T
                 tracker.spawn(serve(stream, Speaker { facts, role }, Arc::clone(&service), door));
             }
             Err(_) => send_away(&stream, &ErrorData::new(RequestCode::Overloaded, "there are as many admin connections as may be")),
-        }
-    }
-}
-
-/// What the kernel says of a peer. What could not be read is not taken for none of it:
-/// such a peer is only who its uid and primary group say.
-fn facts_of(stream: &UnixStream, peer: Peer) -> Facts {
-    match look(stream, peer) {
-        Ok(seen) => Facts { groups: seen.groups, unit: seen.unit, ..Facts::of(peer) },
-        Err(fault) => {
-            tracing::debug!(uid = peer.uid, %fault, "the groups of somebody on the admin socket could not be read");
-            Facts::of(peer)
         }
     }
 }

@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn somebody(uid: u32, groups: &[u32]) -> Facts {
-        Facts { uid, gid: 100, groups: groups.to_vec(), unit: None }
+        Facts { uid, gid: 100, groups: groups.to_vec(), ..Facts::default() }
     }
 
     #[test]

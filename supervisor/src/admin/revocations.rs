@@ -65,7 +65,9 @@ impl Revocations {
 
     /// Whether this principal may not do anything.
     pub(crate) fn names_principal(&self, facts: &Facts) -> bool {
-        self.read().principals.iter().any(|(selector, _)| selector.matches(facts))
+        // Of a peer whose groups and unit are not known, nobody can say that it is not meant.
+        let hidden = |selector: &Selector| facts.unseen.is_some() && matches!(selector, Selector::Gid(_) | Selector::Unit(_));
+        self.read().principals.iter().any(|(selector, _)| selector.matches(facts) || hidden(selector))
     }
 
     /// Waits until this function may not be called.

@@ -30,7 +30,7 @@ fn asked(uid: u32, input: &str, show: Option<&[&str]>) -> Asked {
 }
 
 fn who(uid: u32, groups: &[u32]) -> Facts {
-    Facts { uid, gid: uid, groups: groups.to_vec(), unit: None }
+    Facts { uid, gid: uid, groups: groups.to_vec(), ..Facts::default() }
 }
 
 fn approvals() -> Arc<Approvals> {

@@ -5,6 +5,7 @@
 
 use super::layers::{Layers, joined};
 use super::{Config, ConfigFault};
+use crate::policy::Policy;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,7 +63,8 @@ fn print(text: &str) -> ExitCode {
 
 fn check(file: &Path) -> Result<String, ConfigFault> {
     let layers = Layers::read(file)?;
-    layers.config()?;
+    let config = layers.config()?;
+    Policy::compile(&config).map_err(|fault| layers.placed(fault))?;
     let files: Vec<String> = layers.files.iter().map(|file| file.display().to_string()).collect();
     Ok(format!("the configuration is valid: {}\n", files.join(", ")))
 }
@@ -70,6 +72,7 @@ fn check(file: &Path) -> Result<String, ConfigFault> {
 fn show(file: &Path, effective: bool) -> Result<String, ConfigFault> {
     let layers = Layers::read(file)?;
     let config = layers.config()?;
+    Policy::compile(&config).map_err(|fault| layers.placed(fault))?;
     let mut text = String::new();
     write_table(&as_table(&config)?, "", &layers, effective, &mut text);
     Ok(text)

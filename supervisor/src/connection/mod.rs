@@ -13,6 +13,7 @@ mod requests;
 
 use crate::evaluation::StopCause;
 use crate::listener::{Door, Peer};
+use crate::policy::Facts;
 use crate::service::{Phase, Service};
 use brig_protocol::line::Line;
 use outbox::{Broken, Outbox};
@@ -60,11 +61,12 @@ enum Event {
 /// Serves one client until it goes, or brigd does.
 pub(crate) async fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>, door: Door) {
     service.metrics.connections.count();
+    let facts = Facts::of(peer, &stream);
     let (read, write) = stream.into_split();
     let patience = Duration::from_millis(service.config.clients.slow_reader_ms);
     let outbox = Arc::new(Outbox::new(write, service.budget.holder(peer.uid), patience));
     let mut reader = Reader::new(read, service.budget.holder(peer.uid));
-    let mut requests = Requests::new(Arc::clone(&service), peer, Arc::clone(&outbox));
+    let mut requests = Requests::new(Arc::clone(&service), (peer, facts), Arc::clone(&outbox));
     let ended = talk(&mut reader, &mut requests, &outbox, &service).await;
     if let Err(broken @ (Broken::SlowReader | Broken::OverBudget)) = ended {
         service.metrics.slow_readers.count();

@@ -42,19 +42,10 @@ pub(super) struct Requests {
 
 impl Requests {
     /// None yet.
-    pub(super) fn new(service: Arc<Service>, peer: Peer, outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
-        Self {
-            service,
-            facts: Facts::of(peer),
-            peer,
-            connection,
-            link,
-            outbox,
-            in_flight: HashMap::new(),
-            running: FuturesUnordered::new(),
-        }
+        Self { service, facts, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
     }
 
     /// Ends the vms that were made by this connection.
@@ -98,7 +89,9 @@ impl Requests {
         if grant.may_evaluate {
             return Ok(grant);
         }
-        let mut data = ErrorData::new(RequestCode::NotPermitted, format!("user {} may not use this brigd; nothing ran", self.peer.uid));
+        let unseen = self.facts.unseen.as_deref().map(|why| format!(" (its groups and unit are not known: {why})")).unwrap_or_default();
+        let sentence = format!("user {} may not use this brigd{unseen}; nothing ran", self.peer.uid);
+        let mut data = ErrorData::new(RequestCode::NotPermitted, sentence);
         data.setting = Some(grant.admitted_by.to_owned());
         Err(data)
     }

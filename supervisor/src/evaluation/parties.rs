@@ -6,7 +6,7 @@
 use super::holding::Holding;
 use super::program::{Program, Request};
 use super::stop::{Stop, StopCause};
-use crate::admission::Ticket;
+use crate::admission::{Part, Ticket};
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::listener::Peer;
@@ -49,7 +49,9 @@ pub(crate) struct Parties<'a> {
 impl Parties<'_> {
     /// The right to run, when it is this principal's turn.
     pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
-        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &self.grant.queue)).await
+        let quotas = &self.grant.quotas;
+        let part = Part::new(self.service.config.queue, quotas.running, quotas.queued, &self.grant.section);
+        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await
     }
 
     /// What comes before a program runs, given up when the client wants it no more.

@@ -151,6 +151,7 @@ impl Run {
                 policy_version: Arc::clone(&parties.grant.version),
                 revocations: Arc::clone(&parties.service.revocations),
                 approvals: Arc::clone(&parties.service.approvals),
+                counts: parties.service.counters.for_evaluation(),
                 cancelled: CancellationToken::new(),
             }),
             calls: FuturesUnordered::new(),

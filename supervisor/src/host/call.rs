@@ -1,6 +1,6 @@
 //! One host call, from a worker's claim to the answer it gets.
 //!
-//! Owns the straight way: permission, validation, agreement, record, delivery with a deadline,
+//! Owns the straight way: permission, validation, agreement, budgets, record, delivery with a deadline,
 //! judging the output, and the record of what is known of the effect. Everything
 //! before delivery ends as `refused`; after it nothing ever does. Input and output
 //! stay the raw text that came; trees are only built to judge them.
@@ -26,11 +26,12 @@ use super::wall::Wall;
 use crate::admin::Revocations;
 use crate::approvals::Approvals;
 use crate::policy::{Facts, PolicyStore};
+use crate::policy::counters::EvaluationCounts;
 use brig_protocol::client::{CallRecord, CallState, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
 use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
-use claim::{Claimed, Recorded, Refused};
+use claim::{Begun, Charged, Claimed, Refused};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -84,6 +85,8 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) revocations: Arc<Revocations>,
     /// Where calls wait for a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// What it used of budgets.
+    pub(crate) counts: Arc<EvaluationCounts>,
     /// Set when the evaluation ends before.
     pub(crate) cancelled: CancellationToken,
 }
@@ -172,9 +175,14 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         if was_asked {
             by = Instant::now().checked_add(function.timeout);
         }
-        let recorded = agreed.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?;
+        let charged = tokio::select! {
+            biased;
+            charged = self.charged(agreed) => charged?,
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+        };
+        let begun = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?.begun();
         let name = &function.full_name;
-        Ok(match self.delivered(call, function, &recorded, by).await {
+        Ok(match self.delivered(call, function, &begun, by).await {
             Ok(CallAnswer::Output(output)) => {
                 // Its judgement may wait for others; the evaluation's end does not.
                 tokio::select! {
@@ -202,6 +210,18 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
         let judged = self.judges.run(self.principal.uid, cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
         judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
+    }
+
+    /// Takes what the call costs of its budgets, on another thread where a disk is waited
+    /// for. Dropped meanwhile, the other thread gives it back when it has it.
+    async fn charged(&self, agreed: claim::Agreed) -> Result<Charged, Refused> {
+        let counts = Arc::clone(&self.counts);
+        if !agreed.waits(&counts) {
+            return agreed.charged(&counts);
+        }
+        let taken = tokio::task::spawn_blocking(move || agreed.charged(&counts)).await;
+        let failed = |_| Err(Refused::new(CallCode::BudgetExhausted, "the budget of the call could not be asked, so it did not run"));
+        taken.unwrap_or_else(failed)
     }
 
     /// Resolves when nobody awaits the call any more.
@@ -242,13 +262,13 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     }
 
     /// Delivers a call that may run, and awaits the answer for as long as it has.
-    async fn delivered(&self, call: u64, function: &Function, recorded: &Recorded, by: Option<Instant>) -> Result<CallAnswer, Stop> {
+    async fn delivered(&self, call: u64, function: &Function, begun: &Begun, by: Option<Instant>) -> Result<CallAnswer, Stop> {
         let idempotency_key = format!("{}:{call}", self.evaluation);
         let delivery = Delivery {
             evaluation: &self.evaluation,
             call,
             function: &function.full_name,
-            input: recorded.input(),
+            input: begun.input(),
             deadline: self.time_left(by),
             idempotency_key: &idempotency_key,
         };
@@ -353,7 +373,8 @@ fn too_late(function: &Function, stop: Stop) -> Refused {
 }
 
 fn refused(call: u64, refusal: Refused) -> End {
-    End { rule: refusal.rule, ..end(call, CallState::Refused, refusal.code, refusal.message) }
+    let data = refusal.retry_after_ms.and_then(|wait| RawValue::from_string(format!("{{\"retryAfterMs\":{wait}}}")).ok());
+    End { rule: refusal.rule, ..end_with(call, CallState::Refused, refusal.code, refusal.message, data.as_deref()) }
 }
 
 fn unknown(call: u64, code: CallCode, message: String) -> End {
@@ -372,7 +393,11 @@ fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
 
 /// An end in brig's own words. Its frame is small and always builds.
 fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
-    let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data: None };
+    end_with(call, state, code, message, None)
+}
+
+fn end_with(call: u64, state: CallState, code: CallCode, message: String, data: Option<&RawValue>) -> End {
+    let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data };
     let frame = host_failure_frame(call, &failure).unwrap_or_default();
     End { state, code: Some(code), rule: None, output_bytes: 0, frame }
 }

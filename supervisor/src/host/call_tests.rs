@@ -5,12 +5,16 @@ use super::*;
 use crate::host::audit::{AuditFault, LinesSink};
 use crate::host::permission::ScopeSet;
 use crate::host::schema::cache::SchemaCache;
+use crate::policy::counters::Counters;
 use brig_protocol::client::{HostFunctions, Permissions};
 use brig_protocol::frame::PREFIX_BYTES;
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
 use serde_json::{Value, json};
 use std::sync::Mutex;
+
+#[path = "call_budget_tests.rs"]
+mod budgets;
 
 const OWN: Principal = Principal { uid: 1000, gid: 1000 };
 
@@ -103,6 +107,10 @@ async fn scene(says: Says) -> Scene {
 }
 
 async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
+    scene_for(says, permissions, limits, ScopeSet::unconfigured(OWN.uid, 1000)).await
+}
+
+async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: ScopeSet) -> Scene {
     let functions = json!({
         "orders": {
             "create": {"inputSchema": {"type": "object", "properties": {"qty": {"type": "integer"}, "pin": {"type": "string", "format": "password", "maxLength": 4}}, "required": ["qty"]},
@@ -114,7 +122,6 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
     let permissions = permissions.to_string();
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
-    let operator = ScopeSet::unconfigured(OWN.uid, 1000);
     let (table, _) =
         FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, (&SchemaCache::default(), 0)).await.unwrap();
     let journal = Arc::new(Journal::default());
@@ -131,6 +138,7 @@ async fn scene_with(says: Says, permissions: Value, limits: Limits) -> Scene {
         policy_version: Arc::from(""),
         revocations: Arc::new(Revocations::open(None).unwrap()),
         approvals: Approvals::open(crate::approvals::Bounds::default(), None).unwrap(),
+        counts: Arc::new(Counters::default()).for_evaluation(),
         cancelled: CancellationToken::new(),
     };
     Scene { calls, journal }

@@ -10,6 +10,7 @@
 
 pub(crate) mod amount;
 mod compile;
+pub(crate) mod counters;
 pub(crate) mod document;
 mod facts;
 pub(crate) mod peer;
@@ -20,10 +21,8 @@ mod tests;
 
 pub(crate) use facts::Facts;
 
-use crate::admission::Part;
-use crate::config::{Config, ConfigFault, Queue, fault};
+use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
-use crate::vm::Quota;
 use brig_protocol::limits::Limits;
 use selector::{Accounts, Selector, SystemAccounts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,10 +52,6 @@ pub(crate) struct Grant {
     pub(crate) admitted_by: &'static str,
     /// Its ceilings.
     pub(crate) ceilings: Limits,
-    /// How much of the queue it may have.
-    pub(crate) queue: Part,
-    /// How many vms it may have, where that is fewer than everybody may.
-    pub(crate) vms: Option<Quota>,
     /// How much it may have at once.
     pub(crate) quotas: Quotas,
     /// Which functions that it declares it may call.
@@ -111,11 +106,17 @@ impl Sections {
 
     /// The one that applies.
     fn of(&self, facts: &Facts) -> Option<&Arc<Section>> {
+        if let Some(own) = self.uids.get(&facts.uid) {
+            return Some(own);
+        }
+        // What could not be read could be what a section is about: nobody falls through to
+        // a wider one by hiding what he is.
+        if facts.unseen.is_some() && !(self.units.is_empty() && self.gids.is_empty()) {
+            return None;
+        }
         let by_group = |wanted: &dyn Fn(u32) -> bool| self.gids.iter().find(|(gid, _)| wanted(*gid)).map(|(_, section)| section);
         let unit = || facts.unit.as_ref().and_then(|unit| self.units.get(unit));
-        self.uids
-            .get(&facts.uid)
-            .or_else(unit)
+        unit()
             .or_else(|| by_group(&|gid| gid == facts.gid))
             .or_else(|| by_group(&|gid| facts.groups.contains(&gid)))
             .or(self.everybody.as_ref())
@@ -133,7 +134,6 @@ pub(crate) struct Policy {
     own_uid: u32,
     uids: BTreeSet<u32>,
     ceilings: Limits,
-    queue: Queue,
     /// Nothing: the embedded default holds.
     sections: Option<Sections>,
     version: Arc<str>,
@@ -165,7 +165,7 @@ impl Policy {
             false => Some(compile::with_stack(|| compile::sections(config, ceilings, Loader { accounts, known }))?),
         };
         let own_uid = rustix::process::geteuid().as_raw();
-        Ok(Self { own_uid, uids: config.clients.uids.clone(), ceilings, queue: config.queue, sections, version: compile::version(config, &ceilings) })
+        Ok(Self { own_uid, uids: config.clients.uids.clone(), ceilings, sections, version: compile::version(config, &ceilings) })
     }
 
     /// What it says about this principal. Without `[principals]` only the user that
@@ -181,15 +181,12 @@ impl Policy {
                 admitted_by: "clients.uids",
                 ceilings: self.ceilings,
                 quotas: Quotas::default(),
-                queue: Part::new(self.queue, None, None, ""),
-                vms: None,
                 callbacks: ScopeSet::unconfigured(facts.uid, facts.uid),
                 functions: ScopeSet::default(),
                 version,
             });
         };
         let section = sections.of(facts);
-        let quotas = section.map(|section| section.quotas).unwrap_or_default();
         let name = section.map(|section| Arc::clone(&section.name)).unwrap_or_default();
         let scope = |kind, of: fn(&Section) -> &Arc<Scope>| {
             let holder = Holder { section: Arc::clone(&name), uid: facts.uid, kind };
@@ -199,9 +196,7 @@ impl Policy {
             may_evaluate: section.is_some(),
             admitted_by: "principals",
             ceilings: section.map_or(self.ceilings, |section| section.ceilings),
-            quotas,
-            queue: Part::new(self.queue, quotas.running, quotas.queued, &name),
-            vms: quotas.vms.map(|most| Quota { most, setting: format!("principals.{name:?}.quotas.vms") }),
+            quotas: section.map(|section| section.quotas).unwrap_or_default(),
             callbacks: scope(Kind::Callbacks, |section| &section.callbacks),
             functions: scope(Kind::Functions, |section| &section.functions),
             section: name,

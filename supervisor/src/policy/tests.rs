@@ -28,7 +28,7 @@ fn fault_of(text: &str) -> String {
 }
 
 fn facts(uid: u32, gid: u32, groups: &[u32], unit: Option<&str>) -> Facts {
-    Facts { uid, gid, groups: groups.to_vec(), unit: unit.map(str::to_owned) }
+    Facts { uid, gid, groups: groups.to_vec(), unit: unit.map(str::to_owned), unseen: None }
 }
 
 #[test]
@@ -41,6 +41,19 @@ fn without_principals_the_embedded_default_holds() {
     let question = Question { collection: "orders", function: "list", operation: Operation::Invoke, input: None };
     assert!(decide(&grant.callbacks, &question).is_ok());
     assert!(decide(&grant.functions, &question).is_err());
+}
+
+#[test]
+fn who_hides_its_groups_and_unit_falls_into_no_wider_section() {
+    let unseen = |uid| Facts { unseen: Some("it is gone".to_owned()), ..facts(uid, 1, &[], None) };
+    for section in ["group:agents", "unit:agent.service"] {
+        let policy = policy(&format!("[principals.\"{section}\"]\n[principals.\"uid:7\"]\n[principals.\"*\"]\ncallbacks = \"allow\"\n"));
+        assert!(!policy.grant(&unseen(5)).may_evaluate, "{section}");
+        assert_eq!(&*policy.grant(&unseen(7)).section, "uid:7");
+        assert!(policy.grant(&facts(5, 1, &[], None)).may_evaluate);
+    }
+    let policy = policy("[principals.\"*\"]\n");
+    assert!(policy.grant(&unseen(5)).may_evaluate, "there is nothing that it could hide");
 }
 
 #[test]

@@ -95,7 +95,7 @@ struct Memory {
 
 /// How many vms policy lets one principal have.
 #[derive(Clone, Debug)]
-pub(crate) struct Quota {
+pub(super) struct Quota {
     /// So many.
     pub(crate) most: usize,
     /// Which setting says so.

@@ -12,7 +12,7 @@ mod book;
 mod keeper;
 mod loan;
 
-pub(crate) use book::{Lost, Quota};
+pub(crate) use book::Lost;
 pub(crate) use loan::Loan;
 
 use crate::config;
@@ -20,7 +20,8 @@ use crate::connection::budget::Held;
 use crate::connection::link::Link;
 use crate::evaluation::{self, Parties, Stop, StopCause};
 use crate::host::table::FunctionTable;
-use book::{Book, Entry, Removed};
+use crate::policy::Grant;
+use book::{Book, Entry, Quota, Removed};
 use brig_protocol::client::{HostFunctions, VmCreateResult, VmInfo};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::Limits;
@@ -87,7 +88,7 @@ impl Vms {
         parties.unless_stopped(build).await?;
         drop(functions);
         let uid = parties.peer.uid;
-        self.lock().reserve(uid, parties.grant.vms.as_ref())?;
+        self.lock().reserve(uid, quota(&parties.grant).as_ref())?;
         let place = Place { vms: self, uid, taken: false };
         let lease = parties.lease_kept().await?;
         let id = evaluation::fresh_id("vm_")?;
@@ -210,6 +211,12 @@ impl Drop for Place<'_> {
             self.vms.lock().give_up(self.uid);
         }
     }
+}
+
+/// How many vms policy lets this principal have, where it says so.
+fn quota(grant: &Grant) -> Option<Quota> {
+    let setting = format!("principals.{:?}.quotas.vms", grant.section);
+    grant.quotas.vms.map(|most| Quota { most, setting })
 }
 
 /// A vm that this principal does not have; what another one has is not told apart.

@@ -105,6 +105,11 @@ pub(crate) fn shown(stack: &str) -> Vec<String> {
 }
 
 impl Frame {
+    /// The name of a function of the language; `None` for a frame of a program.
+    pub(super) fn native_name(&self) -> Option<&str> {
+        (self.native && !self.name.is_empty()).then_some(self.name.as_str())
+    }
+
     /// `name (program:line:column)`.
     pub(crate) fn shown(&self) -> Option<String> {
         let place = self.place.as_ref().map(|place| format!("program:{}:{}", place.line, place.column));
@@ -120,6 +125,9 @@ impl Frame {
 
 /// Characters shown on each side of the column in a very long line.
 const AROUND: usize = 70;
+/// Characters before and behind a place that are looked at.
+const CHARS_BEFORE: usize = 4_000;
+const CHARS_AFTER: usize = 400;
 
 impl Place {
     /// The line, and a caret under the column.
@@ -135,10 +143,18 @@ impl Place {
         Some(format!("{number} | {}\n{gutter} | {}^", shown.trim_end(), " ".repeat(column - start)))
     }
 
-    /// The line's text, and the column as an index of characters into it.
-    pub(crate) fn line_text(&self) -> Option<(&str, usize)> {
+    /// The text around the place, and where in it the place is.
+    pub(crate) fn window(&self) -> Option<(Vec<char>, usize)> {
+        let text = self.view.text.as_str();
         let index = usize::try_from(self.line).ok()?.checked_sub(1)?;
+        let start: usize = text.split_inclusive('\n').take(index).map(str::len).sum();
+        let line = text.get(start..)?;
         let column = usize::try_from(self.column).ok()?.saturating_sub(1);
-        self.view.text.lines().nth(index).map(|line| (line, column))
+        let at = start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        let mut window: Vec<char> = text.get(..at)?.chars().rev().take(CHARS_BEFORE).collect();
+        window.reverse();
+        let place = window.len();
+        window.extend(text.get(at..)?.chars().take(CHARS_AFTER));
+        Some((window, place))
     }
 }

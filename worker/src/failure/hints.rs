@@ -1,7 +1,12 @@
 //! Owns what to do instead: names that nearly match, things that are not there and why.
 //! It reads messages of the engine to find a hint, never to decide how something ended.
 
-use super::frames::Place;
+mod absent;
+mod callee;
+mod near;
+
+use super::frames::{Frame, Place};
+use near::{GLOBALS, nearest};
 
 /// What a program could have meant.
 #[derive(Debug, Clone, Copy)]
@@ -12,62 +17,6 @@ pub(crate) struct Known<'a> {
 
 /// Functions that a hint lists.
 const LISTED: usize = 12;
-
-/// Names that programs reach for and that are not there on purpose.
-const ABSENT: [(&str, &str); 22] = [
-    ("fetch", "there is no network"),
-    ("XMLHttpRequest", "there is no network"),
-    ("WebSocket", "there is no network"),
-    ("axios", "there is no network and there are no packages"),
-    ("require", "there are no packages to require"),
-    ("import", "there are no modules to import"),
-    ("module", "a program is no CommonJS module"),
-    ("exports", "a program is no CommonJS module"),
-    ("process", "there is no process, environment or argument list"),
-    ("Deno", "this is not Deno"),
-    ("Bun", "this is not Bun"),
-    ("Buffer", "this is not Node.js; use Uint8Array, TextEncoder, atob and btoa"),
-    ("fs", "there are no files"),
-    ("os", "there is no operating system to ask"),
-    ("std", "there is no std module"),
-    ("path", "there are no files and no packages"),
-    ("__dirname", "there are no files"),
-    ("__filename", "there are no files"),
-    ("window", "this is no browser; use globalThis"),
-    ("document", "this is no browser"),
-    ("localStorage", "this is no browser; nothing is kept"),
-    ("SharedArrayBuffer", "there is no shared memory"),
-];
-
-/// Globals of the language that a misspelt name may have meant.
-const GLOBALS: [&str; 26] = [
-    "console",
-    "inputs",
-    "JSON",
-    "Math",
-    "Object",
-    "Array",
-    "Promise",
-    "Number",
-    "String",
-    "Boolean",
-    "Date",
-    "RegExp",
-    "Map",
-    "Set",
-    "Symbol",
-    "BigInt",
-    "Error",
-    "TypeError",
-    "RangeError",
-    "setTimeout",
-    "setInterval",
-    "clearTimeout",
-    "structuredClone",
-    "parseInt",
-    "parseFloat",
-    "undefined",
-];
 
 impl Known<'_> {
     /// A sentence that names the host functions.
@@ -85,6 +34,20 @@ impl Known<'_> {
     fn functions(&self) -> impl Iterator<Item = String> + '_ {
         self.collections.iter().flat_map(|(name, functions)| functions.iter().map(move |function| format!("{name}.{function}")))
     }
+
+    fn collection(&self, name: &str) -> Option<&[String]> {
+        self.collections.iter().find(|(known, _)| known == name).map(|(_, functions)| functions.as_slice())
+    }
+
+    /// `collection.function` of a function that there is.
+    fn is_function(&self, name: &str) -> bool {
+        name.split_once('.').is_some_and(|(owner, member)| self.collection(owner).is_some_and(|all| all.iter().any(|one| one == member)))
+    }
+
+    fn functions_of(&self, collection: &str) -> String {
+        let all = self.collection(collection).unwrap_or_default().iter().take(LISTED);
+        all.map(|function| format!("{collection}.{function}")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// What to do instead, if the error is of a known kind.
@@ -92,47 +55,83 @@ pub(crate) fn hint(name: &str, message: &str, place: Option<&Place>, known: &Kno
     match name {
         "ReferenceError" => {
             let missing = message.strip_suffix(" is not defined").map(|name| name.trim_matches('\''));
-            missing.map(|missing| unknown_name(missing, known)).or_else(|| module_hint(message, known))
+            missing
+                .map(|missing| unknown_name(missing, place, known))
+                .or_else(|| message.contains("could not load module").then(|| no_modules(known)))
+                .or_else(|| of_the_language(message))
         }
-        "TypeError" => not_a_function(message, known).or_else(|| of_nothing(message, place)),
+        "TypeError" => not_a_function(message, place, known).or_else(|| of_nothing(message, place)).or_else(|| of_the_language(message)),
+        "SyntaxError" if message.starts_with("import.meta") => Some(no_modules(known)),
+        "SyntaxError" => of_json(message),
         "RangeError" if message.contains("call stack") => {
             Some("the recursion went too deep; use a loop, or a stack of your own in an array".to_owned())
         }
-        _ => module_hint(message, known),
+        _ => None,
     }
 }
 
-fn module_hint(message: &str, known: &Known<'_>) -> Option<String> {
-    let is_import = message.contains("could not load module") || message.contains("import");
-    is_import.then(|| format!("there are no modules to import; {}", known.what_there_is()))
+fn no_modules(known: &Known<'_>) -> String {
+    format!("there are no modules to import; {}", known.what_there_is())
 }
 
-fn unknown_name(missing: &str, known: &Known<'_>) -> String {
-    if let Some((_, why)) = ABSENT.iter().find(|(name, _)| *name == missing) {
+fn unknown_name(missing: &str, place: Option<&Place>, known: &Known<'_>) -> String {
+    if let Some(why) = absent::why(missing) {
         return format!("{missing} is not there: {why}; {}", known.what_there_is());
     }
     if let Some((collection, _)) = known.collections.iter().find(|(_, functions)| functions.iter().any(|name| name == missing)) {
         return format!("{missing} is a function of the collection {collection}: write {collection}.{missing}");
     }
+    let declared = place.and_then(|place| near::declared(missing, &place.view.text));
     let collections = known.collections.iter().map(|(name, _)| name.as_str());
-    match nearest(missing, collections.chain(GLOBALS)) {
+    match nearest(missing, collections.chain(declared).chain(GLOBALS.iter().copied())) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("nothing called {missing} was declared; {}", known.what_there_is()),
     }
 }
 
-fn not_a_function(message: &str, known: &Known<'_>) -> Option<String> {
-    let callee = message.strip_suffix(" is not a function")?;
-    let (owner, member) = callee.rsplit_once('.')?;
-    if let Some((_, functions)) = known.collections.iter().find(|(name, _)| name == owner) {
-        let near = nearest(member, functions.iter().map(String::as_str));
-        let all: Vec<String> = functions.iter().take(LISTED).map(|function| format!("{owner}.{function}")).collect();
-        return Some(match near {
-            Some(near) => format!("did you mean {owner}.{near}? The collection {owner} has: {}", all.join(", ")),
-            None => format!("the collection {owner} has: {}", all.join(", ")),
-        });
+/// The names in `a or b is not a function`.
+fn told_callees(message: &str) -> Option<impl Iterator<Item = &str>> {
+    let names = message.strip_suffix(" is not a function").or_else(|| message.strip_suffix(" is not a constructor"))?;
+    Some(names.split(" or "))
+}
+
+fn not_a_function(message: &str, place: Option<&Place>, known: &Known<'_>) -> Option<String> {
+    if message.ends_with(GIVEN_NO_FUNCTION) {
+        return Some("give it a function, such as (x) => x".to_owned());
     }
-    Some(format!("{owner} has no function {member}; if {owner} is the promise of a host call, await it first"))
+    let callees: Vec<&str> = told_callees(message)?.collect();
+    callees.iter().find_map(|callee| of_callee(callee, place, known)).or_else(|| {
+        let (owner, member) = callees.first()?.rsplit_once('.')?;
+        (callees.len() == 1)
+            .then(|| format!("{owner} has no function {member}; if {owner} is a promise, such as that of a host call, await it first"))
+    })
+}
+
+/// What is known of something that was called.
+fn of_callee(callee: &str, place: Option<&Place>, known: &Known<'_>) -> Option<String> {
+    let Some((owner, member)) = callee.rsplit_once('.') else {
+        if known.collection(callee).is_some() {
+            return Some(format!("{callee} is a collection; call one of its functions: {}", known.functions_of(callee)));
+        }
+        return absent::why(callee).map(|_| unknown_name(callee, place, known));
+    };
+    if known.is_function(callee) {
+        return Some(format!("call it without new: await {callee}({{…}})"));
+    }
+    if let Some(functions) = known.collection(owner) {
+        let near = nearest(member, functions.iter().map(String::as_str)).map(|near| format!("did you mean {owner}.{near}? "));
+        let collection = if near.is_some() { "The collection" } else { "the collection" };
+        return Some(format!("{}{collection} {owner} has: {}", near.unwrap_or_default(), known.functions_of(owner)));
+    }
+    if ["globalThis", "window", "global", "self"].contains(&owner) {
+        return Some(unknown_name(member, place, known));
+    }
+    if let Some(call) = owner.strip_suffix("(…)").filter(|call| known.is_function(call)) {
+        return Some(format!("{call}(…) gives a promise: write (await {call}(…)).{member}"));
+    }
+    let near = near::member(owner, member).map(|near| format!("did you mean {owner}.{near}?"));
+    let lacks = || GLOBALS.contains(&owner).then(|| format!("{owner} has no function {member} here"));
+    near.or_else(|| absent::part(owner).map(str::to_owned)).or_else(lacks)
 }
 
 /// A property of null or undefined.
@@ -140,80 +139,93 @@ fn of_nothing(message: &str, place: Option<&Place>) -> Option<String> {
     let rest = message.strip_prefix("cannot read property '").or_else(|| message.strip_prefix("cannot set property '"))?;
     let (property, of) = rest.split_once("' of ")?;
     place?;
+    if property == "Symbol.iterator" {
+        return Some(format!(
+            "a loop, a spread or a list of names needs an array or the like, and has {of} here; test it first, or use ?? []"
+        ));
+    }
     Some(format!("what stands before .{property} is {of} here; test it first, or use ?. if that can be"))
 }
 
-/// What a bare complaint of the engine about its own bounds means.
-pub(super) fn engine_limit(name: &str, message: &str) -> Option<String> {
-    (name == "InternalError" && message == "string too long")
-        .then(|| "string too long: over the engine's limit on the length of one string".to_owned())
+/// Faults of the language whose message alone says too little.
+fn of_the_language(message: &str) -> Option<String> {
+    const COPY: &str = "it is frozen, as inputs and what is in it are: change a copy, such as [...list], {...object} or \
+                        structuredClone(inputs)";
+    let hint = match message {
+        "value is not iterable" | "value is not async iterable" => {
+            "arrays, texts, Maps, Sets and generators can be spread, taken apart or looped over; await a promise first \
+             (host functions give promises), write Object.entries(…) for an object, and give Promise.all one array"
+        }
+        "object is not extensible" => COPY,
+        "cannot convert BigInt to number" => "a BigInt and a number do not mix: convert one of them with Number(…) or BigInt(…)",
+        "BigInt are forbidden in JSON.stringify" => {
+            "convert it first, as in JSON.stringify(value, (key, v) => typeof v === 'bigint' ? String(v) : v)"
+        }
+        "circular reference" => "JSON can not say what contains itself; leave the member out that leads back",
+        "Cannot convert undefined or null to object" => {
+            "what is taken apart, or given to a function of Object, is undefined or null here; test it first, or use ?? {}"
+        }
+        EMPTY_REDUCE => "give reduce a start value as its second argument",
+        NO_TEXT => "collections are such objects; use JSON.stringify, or one of its members",
+        "regexp must have the 'g' flag" => "write the g flag behind the pattern, as in /…/g",
+        _ if message.ends_with(" is read-only") => {
+            "it is a const, which let would make a variable, or it is frozen, as inputs and what is in it are: change a copy, such as \
+             [...list], {...object} or structuredClone(inputs)"
+        }
+        _ if message.ends_with(" is not initialized") => "it is used before its declaration has run: move the declaration up",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
-/// The engine says "not a function" without a name: the text at the place has it.
-pub(super) fn named_callee(message: &str, place: Option<&Place>) -> Option<String> {
-    if message != "not a function" {
+/// What `JSON.parse` says of something that is no text.
+fn of_json(message: &str) -> Option<String> {
+    (message == "unexpected token: 'object'" || message == "unexpected token: 'undefined'")
+        .then(|| "JSON.parse takes a text; what host functions give and inputs hold are values already".to_owned())
+}
+
+/// What is wrong with a text that the parser passes and the engine does not compile.
+pub(super) fn of_syntax(place: &Place) -> Option<String> {
+    let (characters, at) = place.window()?;
+    (characters.get(at) == Some(&'@')).then(|| "decorators are not supported: call the function yourself, as in A = decorate(A)".to_owned())
+}
+
+/// What a bare complaint of the engine means.
+pub(super) fn engine_limit(name: &str, message: &str) -> Option<String> {
+    match (name, message) {
+        ("InternalError", "string too long") => Some("string too long: over the engine's limit on the length of one string".to_owned()),
+        ("TypeError", "toPrimitive") => Some(NO_TEXT.to_owned()),
+        ("TypeError", "empty array") => Some(EMPTY_REDUCE.to_owned()),
+        _ => None,
+    }
+}
+
+const NO_TEXT: &str = "the object has no text or number form";
+const EMPTY_REDUCE: &str = "reduce of an empty array without a start value";
+const GIVEN_NO_FUNCTION: &str = " was given something that is not a function";
+
+/// The engine says "not a function" without a name: the text at the place has it. `first`
+/// is the innermost frame.
+pub(super) fn named_callee(message: &str, first: Option<&Frame>, place: Option<&Place>, known: &Known<'_>) -> Option<String> {
+    if message != "not a function" && message != "not a constructor" {
         return None;
     }
-    let (line, column) = place?.line_text()?;
-    let characters: Vec<char> = line.chars().collect();
-    let callee = callee_at(&characters, column)?;
-    Some(format!("{callee} is not a function"))
-}
-
-fn is_part(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '$' | '.' | '?' | '#')
-}
-
-/// The dotted name of the call at or around a column.
-fn callee_at(line: &[char], column: usize) -> Option<String> {
-    let column = column.min(line.len());
-    // The engine points into the name, or at the bracket after it.
-    let mut end = column;
-    while line.get(end).copied().is_some_and(is_part) {
-        end += 1;
+    if let Some(native) = first.and_then(Frame::native_name) {
+        return (message == "not a function").then(|| format!("{native}{GIVEN_NO_FUNCTION}"));
     }
-    let mut start = end;
-    while start > 0 && line.get(start - 1).copied().is_some_and(is_part) {
-        start -= 1;
+    let (characters, at) = place?.window()?;
+    if is_async_loop(&characters, at) {
+        return Some("value is not async iterable".to_owned());
     }
-    let name: String = line.get(start..end)?.iter().collect();
-    let name = name.trim_matches(|c| c == '.' || c == '?').replace("?.", ".");
-    (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
+    let is_innocent = |name: &String| message == "not a function" && (near::is_function(name) || known.is_function(name));
+    let names: Vec<String> = callee::callees(&characters, at).into_iter().filter(|name| !is_innocent(name)).collect();
+    (!names.is_empty()).then(|| format!("{} is {message}", names.join(" or ")))
 }
 
-/// The candidate that differs least, if it differs little.
-fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).clamp(1, 3);
-    candidates
-        .filter_map(|candidate| {
-            let apart = distance(&word.to_lowercase(), &candidate.to_lowercase());
-            (apart <= most).then_some((apart, candidate))
-        })
-        .min_by_key(|(apart, _)| *apart)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Longest word that is compared.
-const WORD_CHARS: usize = 64;
-
-/// Edits that lead from one word to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().take(WORD_CHARS).collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, here) in from.chars().take(WORD_CHARS).enumerate() {
-        let mut diagonal = index;
-        let mut left = index + 1;
-        if let Some(first) = row.first_mut() {
-            *first = left;
-        }
-        for (cell, there) in row.iter_mut().skip(1).zip(&to) {
-            let changed = diagonal + usize::from(here != *there);
-            diagonal = *cell;
-            left = changed.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-    }
-    row.last().copied().unwrap_or(usize::MAX)
+/// `for await` asks for a method that what follows `of` does not have.
+fn is_async_loop(text: &[char], at: usize) -> bool {
+    let rest: String = text.iter().skip(at).take(20).collect();
+    rest.strip_prefix("for").is_some_and(|rest| rest.trim_start().starts_with("await"))
 }
 
 #[cfg(test)]
@@ -228,23 +240,15 @@ mod tests {
     fn a_misspelt_name_gets_the_nearest_one() {
         let all = collections();
         let known = Known { collections: &all };
-        assert_eq!(unknown_name("ordres", &known), "did you mean orders?");
-        assert_eq!(unknown_name("refund", &known), "refund is a function of the collection orders: write orders.refund");
-        assert!(unknown_name("fetch", &known).contains("orders.list, orders.refund"));
+        assert_eq!(unknown_name("ordres", None, &known), "did you mean orders?");
+        assert_eq!(unknown_name("refund", None, &known), "refund is a function of the collection orders: write orders.refund");
+        assert!(unknown_name("fetch", None, &known).contains("orders.list, orders.refund"));
     }
 
     #[test]
-    fn the_callee_is_read_from_the_text_at_the_place() {
-        let line: Vec<char> = "const r = await orders.lst({});".chars().collect();
-        for column in [16, 22, 23, 26] {
-            assert_eq!(callee_at(&line, column).as_deref(), Some("orders.lst"), "{column}");
-        }
-    }
-
-    #[test]
-    fn distances_count_edits() {
-        assert_eq!(distance("list", "lst"), 1);
-        assert_eq!(distance("list", "list"), 0);
-        assert_eq!(distance("abc", "xyz"), 3);
+    fn what_an_error_of_the_program_says_of_imports_is_no_hint() {
+        let known = Known { collections: &[] };
+        assert_eq!(hint("Error", "an important thing", None, &known), None);
+        assert_eq!(hint("SyntaxError", "import it", None, &known), None);
     }
 }

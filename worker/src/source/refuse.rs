@@ -92,8 +92,12 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
     if rest.starts_with(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
         return Some((SourceErrorKind::Syntax, "Use straight quotes."));
     }
-    if rest.starts_with('<') || (rest.starts_with('/') && source.get(..at).is_some_and(|before| before.ends_with('<'))) {
+    let before = source.get(..at).unwrap_or_default();
+    if rest.starts_with('<') || (rest.starts_with('/') && before.ends_with('<')) || is_tag(before, rest) {
         return Some((SourceErrorKind::Syntax, "JSX and HTML are not supported; build strings instead."));
+    }
+    if rest.starts_with('@') {
+        return Some((SourceErrorKind::Syntax, "Decorators are not supported: call the function yourself, as in A = decorate(A)."));
     }
     let words = first_line
         .split_whitespace()
@@ -108,6 +112,15 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
         return Some((SourceErrorKind::NotAProgram, "Send only the program, or put it in a ``` fence."));
     }
     None
+}
+
+/// `<div className`, `<App /`, `<>`: the start of a tag, which the grammar takes for a type
+/// in angle brackets.
+fn is_tag(before: &str, rest: &str) -> bool {
+    let Some((_, tag)) = before.trim_end().rsplit_once('<') else { return false };
+    let is_name = tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'));
+    let goes_on = rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '>' | '/' | '{'));
+    is_name && goes_on && (!tag.is_empty() || rest.starts_with('>'))
 }
 
 /// Refuses what parses and yet is no program to run here.

@@ -1,13 +1,14 @@
 //! The states of one host call before it runs.
 //!
-//! Owns the order: what a worker claimed is permitted, then valid, then recorded;
-//! each state can only be made from the one before, and only [`Recorded`] can be
-//! delivered. Never talks to a client.
+//! Owns the order: what a worker claimed is permitted, then valid, then agreed to, then charged to its
+//! budgets, then recorded; each state can only be made from the one before, and only a
+//! recorded call can be begun and delivered. Never talks to a client.
 
 use crate::host::audit::{AuditSink, Event, Record};
 use crate::host::permission::{self, AskTerms, Input, Permit, Question, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
+use crate::policy::counters::{EvaluationCounts, Taken};
 use brig_protocol::client::Operation;
 use brig_protocol::codes::CallCode;
 use brig_protocol::json::{self, Counts};
@@ -49,9 +50,24 @@ pub(crate) struct Agreed {
     valid: Valid,
 }
 
-/// A valid call that is on record: it may run.
+/// A valid call that has what it takes of its budgets. Dropped before it begins, it
+/// gives all of it back.
+#[derive(Debug)]
+pub(super) struct Charged {
+    valid: Valid,
+    taken: Taken,
+}
+
+/// A valid call that is paid for and on record: it may run.
 #[derive(Debug)]
 pub(super) struct Recorded {
+    claimed: Claimed,
+    taken: Taken,
+}
+
+/// A call that is given to whoever runs it. Its effect can not be undone.
+#[derive(Debug)]
+pub(super) struct Begun {
     claimed: Claimed,
 }
 
@@ -64,11 +80,13 @@ pub(crate) struct Refused {
     pub(crate) message: String,
     /// Which rule said no, for the record.
     pub(crate) rule: Option<String>,
+    /// When it is worth trying again.
+    pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Refused {
     pub(super) fn new(code: CallCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), rule: None }
+        Self { code, message: message.into(), rule: None, retry_after_ms: None }
     }
 }
 
@@ -139,6 +157,7 @@ impl Claimed {
             code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
+            retry_after_ms: None,
         })?;
         Ok(Permitted { claimed: self, permit, tree })
     }
@@ -213,9 +232,29 @@ impl Valid {
 }
 
 impl Agreed {
+    /// Whether [`Agreed::charged`] waits for a disk.
+    pub(super) fn waits(&self, counts: &EvaluationCounts) -> bool {
+        counts.waits(self.valid.permit.charges())
+    }
+
+    /// Takes what the permit says of budgets, all of it or nothing.
+    pub(super) fn charged(self, counts: &Arc<EvaluationCounts>) -> Result<Charged, Refused> {
+        match counts.take(self.valid.permit.charges()) {
+            Ok(taken) => Ok(Charged { valid: self.valid, taken }),
+            Err(short) => Err(Refused {
+                code: CallCode::BudgetExhausted,
+                message: short.sentence(&self.valid.claimed.function()?.full_name),
+                rule: Some(self.valid.permit.rule().to_owned()),
+                retry_after_ms: short.retry_after_ms(),
+            }),
+        }
+    }
+}
+
+impl Charged {
     /// Writes the record that must be there before the function runs.
     pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
-        let Self { valid } = self;
+        let Self { valid, taken } = self;
         let function = valid.claimed.function()?;
         let event = Event::Permitted {
             rule: valid.permit.rule(),
@@ -227,11 +266,19 @@ impl Agreed {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed })
+        Ok(Recorded { claimed: valid.claimed, taken })
     }
 }
 
 impl Recorded {
+    /// The function is about to be called: what was taken of budgets stays taken.
+    pub(super) fn begun(self) -> Begun {
+        self.taken.spent();
+        Begun { claimed: self.claimed }
+    }
+}
+
+impl Begun {
     /// The input as the guest's own text.
     pub(super) fn input(&self) -> &RawValue {
         &self.claimed.input
