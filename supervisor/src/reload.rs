@@ -4,10 +4,11 @@
 //! configuration with any fault changes nothing. Evaluations that run keep the policy
 //! they began with, but for what is denied from now on.
 
-use crate::config::{Config, ConfigFault};
+use crate::config::{Config, ConfigFault, fault};
 use crate::policy::Policy;
 use crate::service::Service;
 use crate::settings::Arguments;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a reload takes over; everything else is told as needing a restart.
@@ -49,7 +50,7 @@ impl Service {
     /// [`ConfigFault`] with the place.
     pub(crate) fn check_configuration(&self) -> Result<Reloaded, ConfigFault> {
         let config = self.source.read()?;
-        Policy::compile(&config)?;
+        self.check_asking(&Policy::compile(&config)?)?;
         Ok(Reloaded { after_restart: changed(&self.config, &config) })
     }
 
@@ -62,10 +63,29 @@ impl Service {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let config = self.source.read()?;
         let policy = Policy::compile(&config)?;
+        self.check_asking(&policy)?;
         let after_restart = changed(&self.config, &config);
         self.policy.replace(policy);
         Ok(Reloaded { after_restart })
     }
+}
+
+impl Service {
+    fn check_asking(&self, policy: &Policy) -> Result<(), ConfigFault> {
+        check_asking(policy, self.config.server.state_dir.as_deref())
+    }
+}
+
+/// Whether what people are asked, and what they say, can be written down.
+///
+/// # Errors
+/// [`ConfigFault::Value`]: a rule asks, and there is nowhere to keep it.
+pub(crate) fn check_asking(policy: &Policy, state: Option<&Path>) -> Result<(), ConfigFault> {
+    if policy.asks() && state.is_none() {
+        let right = "a rule of [principals] asks a person, which needs a state directory: set it, or give --state DIR";
+        return Err(fault("server.state_dir", "nothing", right));
+    }
+    Ok(())
 }
 
 /// Settings in which two configurations differ, without those that a reload takes over.

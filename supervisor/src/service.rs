@@ -17,7 +17,7 @@ use crate::policy::counters::Counters;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{Source, check_asking};
 use crate::settings::Fault;
 use crate::vm::Vms;
 use brig_protocol::admin::COMMENT_BYTES;
@@ -92,8 +92,10 @@ impl Service {
     /// # Errors
     /// When the configuration is not valid, or the state directory holds what can not be read.
     pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, Fault> {
-        let policy = Arc::new(PolicyStore::new(Policy::compile(&config)?));
         let state = config.server.state_dir.as_deref();
+        let policy = Policy::compile(&config)?;
+        check_asking(&policy, state)?;
+        let policy = Arc::new(PolicyStore::new(policy));
         if let Some(missing) = state.filter(|folder| !folder.is_dir()) {
             let right = "it must be a folder that is there and that brigd may write to";
             return Err(fault("server.state_dir", missing.display(), right).into());

@@ -2,6 +2,7 @@
 //!
 //! Owns their names, help and syntax. Never opens a file.
 
+use super::admin::args::{AdminArgs, ApproveArgs, TopArgs};
 use super::exit::Exit;
 use brig::RequestedLimits;
 use brig::protocol::limits::{LIMITS, LimitRow};
@@ -59,6 +60,15 @@ pub(crate) enum Command {
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+    /// Operate a brigd: what runs, revoke, reload, drain
+    #[command(after_help = Exit::help())]
+    Admin(AdminArgs),
+    /// Decide host calls that wait for a person
+    #[command(after_help = Exit::help())]
+    Approve(ApproveArgs),
+    /// Watch a brigd: principals, evaluations, calls, approvals
+    #[command(after_help = Exit::help())]
+    Top(TopArgs),
 }
 
 impl Command {
@@ -69,6 +79,9 @@ impl Command {
             Self::Eval(eval) => eval.options.json,
             Self::Run(run) => run.options.json,
             Self::Check(check) => check.json,
+            Self::Admin(admin) => admin.global.json,
+            Self::Approve(approve) => approve.global.json,
+            Self::Top(top) => top.global.json,
             _ => false,
         }
     }

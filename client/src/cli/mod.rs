@@ -3,6 +3,7 @@
 //! Owns arguments, files, terminal and exit codes. Never talks to brigd but through the
 //! library, and never prints what a guest chose without making it safe.
 
+mod admin;
 mod args;
 mod check;
 mod command_handler;
@@ -74,6 +75,9 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+        Command::Admin(args) => admin::admin(args).await,
+        Command::Approve(args) => admin::approve(args).await,
+        Command::Top(args) => admin::top(args).await,
     };
     done.unwrap_or_else(|fault| {
         match &fault.error {

@@ -33,6 +33,7 @@ export type {
   Unsuccessful,
   VmInfo,
   VmOptions,
+  ApprovalNote,
   Warning,
 } from "./types.js";
 export type { Vm } from "./vm.js";

@@ -34,8 +34,7 @@ fn within(value: &Value, paths: &[&[String]], more: &mut bool) -> Option<Value> 
     };
     match value {
         Value::Object(members) => {
-            let shown: Map<String, Value> =
-                members.iter().filter_map(|(name, member)| Some((name.clone(), step(name, member)?))).collect();
+            let shown: Map<String, Value> = members.iter().filter_map(|(name, member)| Some((name.clone(), step(name, member)?))).collect();
             (!shown.is_empty()).then_some(Value::Object(shown))
         }
         Value::Array(members) => {

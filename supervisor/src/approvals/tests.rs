@@ -63,7 +63,8 @@ async fn nobody_decides_their_own_and_nobody_whom_the_rule_does_not_name_not_eve
     let approvals = approvals();
     let _parked = park(&approvals, "ap_1", 20_001);
     // In the group, and still the one who asked.
-    for somebody in [who(20_001, &[30_001]), who(0, &[]), who(30_001, &[]), who(20_002, &[1])] {
+    let other_group = Facts { uid: 30_001, gid: 1, ..Facts::default() };
+    for somebody in [who(20_001, &[30_001]), who(0, &[]), other_group, who(20_002, &[1])] {
         assert_eq!(code(approvals.approve("ap_1", &somebody, HASH, None)), RequestCode::NotPermitted, "{somebody:?}");
         assert_eq!(code(approvals.deny("ap_1", &somebody, None)), RequestCode::NotPermitted, "{somebody:?}");
         assert!(approvals.show("ap_1", &somebody, false).unwrap().refused.is_some());

@@ -86,12 +86,7 @@ pub(crate) async fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>,
 ///
 /// # Errors
 /// Why nothing can be sent to it any more.
-pub(crate) async fn talk(
-    reader: &mut Reader,
-    requests: &mut impl Conversation,
-    outbox: &Outbox,
-    service: &Service,
-) -> Result<(), Broken> {
+pub(crate) async fn talk(reader: &mut Reader, requests: &mut impl Conversation, outbox: &Outbox, service: &Service) -> Result<(), Broken> {
     let mut phases = service.phase();
     let mut phase = *phases.borrow_and_update();
     loop {

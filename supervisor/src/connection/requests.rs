@@ -109,7 +109,17 @@ impl Requests {
         let (link, outbox, facts) = (Arc::clone(&self.link), Arc::clone(&self.outbox), self.facts.clone());
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
-            let parties = Parties { request: &id, service: &service, peer, facts: &facts, grant: &grant, connection, link: &link, outbox: &outbox, stop: &stop };
+            let parties = Parties {
+                request: &id,
+                service: &service,
+                peer,
+                facts: &facts,
+                grant: &grant,
+                connection,
+                link: &link,
+                outbox: &outbox,
+                stop: &stop,
+            };
             answer(&id, request, parties).await;
             drop(work);
             id

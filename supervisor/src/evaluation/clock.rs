@@ -41,13 +41,7 @@ impl Clock {
     /// Starts now; the worker has used `cpu_before` until now.
     pub(crate) fn start(now: Instant, cpu_before: Duration, limits: &Limits) -> Self {
         let cpu_budget = Duration::from_millis(limits.cpu_ms);
-        Self {
-            started: now,
-            cpu_before,
-            cpu_budget,
-            cpu_look: now + cpu_budget,
-            kill_at: None,
-        }
+        Self { started: now, cpu_before, cpu_budget, cpu_look: now + cpu_budget, kill_at: None }
     }
 
     /// When to look next. `deadline` is that of the wall clock; nothing while it stands still.

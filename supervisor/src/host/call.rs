@@ -25,8 +25,8 @@ use super::table::{Function, FunctionTable};
 use super::wall::Wall;
 use crate::admin::Revocations;
 use crate::approvals::Approvals;
-use crate::policy::{Facts, PolicyStore};
 use crate::policy::counters::EvaluationCounts;
+use crate::policy::{Facts, PolicyStore};
 use brig_protocol::client::{CallRecord, CallState, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
@@ -197,7 +197,9 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 unknown(call, CallCode::Cancelled, format!("{name}: the evaluation ended before the call did; {UNKNOWN}"))
             }
             Err(Stop::TimedOut) => unknown(call, CallCode::FunctionTimedOut, timed_out(function)),
-            Err(Stop::Revoked) => unknown(call, CallCode::Revoked, format!("{name}: an operator revoked this function while it ran; {UNKNOWN}")),
+            Err(Stop::Revoked) => {
+                unknown(call, CallCode::Revoked, format!("{name}: an operator revoked this function while it ran; {UNKNOWN}"))
+            }
         })
     }
 

@@ -13,6 +13,8 @@ use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
+#[path = "call_ask_tests.rs"]
+mod asking;
 #[path = "call_budget_tests.rs"]
 mod budgets;
 

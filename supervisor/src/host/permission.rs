@@ -141,6 +141,11 @@ impl ScopeSet {
 }
 
 impl Scope {
+    /// Whether any rule needs a person.
+    pub(crate) fn asks(&self) -> bool {
+        self.rules().iter().any(|rule| rule.verdict == Verdict::Ask)
+    }
+
     /// Its rules, in the order written.
     pub(crate) fn rules(&self) -> &[Rule] {
         match self {

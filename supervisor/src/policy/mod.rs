@@ -204,6 +204,11 @@ impl Policy {
         })
     }
 
+    /// Whether any rule needs a person.
+    pub(crate) fn asks(&self) -> bool {
+        self.sections.iter().flat_map(Sections::iter).any(|section| section.callbacks.asks() || section.functions.asks())
+    }
+
     /// Names this policy: the same tables have the same version.
     pub(crate) const fn version(&self) -> &Arc<str> {
         &self.version

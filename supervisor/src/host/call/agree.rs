@@ -77,7 +77,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     ) -> Result<Agreement, Refused> {
         let function = pending.function;
         let refused = |code, message: String| Refused { rule: Some(terms.rule.clone()), ..Refused::new(code, message) };
-        let id = fresh_id("ap_").map_err(|fault| refused(CallCode::ApprovalExpired, format!("nobody could be asked: {}", fault.message)))?;
+        let id =
+            fresh_id("ap_").map_err(|fault| refused(CallCode::ApprovalExpired, format!("nobody could be asked: {}", fault.message)))?;
         let asked = approvals::Asked {
             evaluation: self.evaluation.clone(),
             call: pending.call,
@@ -105,9 +106,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         let answer = self.answer(function, parked).await?;
         let why = terms.why.as_deref().map(|why| format!(" ({})", brig_protocol::escape::escaped(why, 300))).unwrap_or_default();
         match answer {
-            Answer::Approved => {
-                Ok(Agreement { terms, policy_version: Arc::clone(&grant.version), input_sha256: input_sha256.to_owned() })
-            }
+            Answer::Approved => Ok(Agreement { terms, policy_version: Arc::clone(&grant.version), input_sha256: input_sha256.to_owned() }),
             Answer::Denied => {
                 Err(refused(CallCode::ApprovalDenied, format!("{}: a person said no{why}; it did not run", function.full_name)))
             }
