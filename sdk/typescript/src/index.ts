@@ -12,6 +12,7 @@ export { type Issue, toJsonSchema } from "./schema/index.js";
 export type { JsonSchema, SchemaLike } from "./schema/infer.js";
 export { check, createVm, evaluate, shutdown } from "./shared.js";
 export type {
+  ApprovalNote,
   CallRecord,
   CheckOptions,
   CheckResult,
@@ -33,7 +34,6 @@ export type {
   Unsuccessful,
   VmInfo,
   VmOptions,
-  ApprovalNote,
   Warning,
 } from "./types.js";
 export type { Vm } from "./vm.js";

@@ -79,7 +79,6 @@ pub(crate) struct TargetArgs {
 
 /// Decide calls that wait for a person; without an id, list them.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) global: AdminGlobal,
