@@ -97,12 +97,25 @@ fn the_protocol_does_no_io_and_reads_no_clock() {
     assert_eq!(offending("protocol/src", &words), Vec::<String>::new());
 }
 
+/// `spawn.rs` starts nurseries and keepers. A keeper is a process of its own, with nothing
+/// of brigd in it but the binary: its two files start, and become, a function's program.
 #[test]
-fn the_supervisor_starts_processes_in_one_file_only() {
-    let found: Vec<String> = offending("supervisor/src", &["Command::new", "std::process::Command", "process::Command"])
+fn the_supervisor_starts_processes_in_one_file_only_and_keepers_in_theirs() {
+    let files = ["supervisor/src/spawn.rs:", "supervisor/src/keeper.rs:", "supervisor/src/keeper/enter.rs:"];
+    let found: Vec<String> = offending("supervisor/src", &["Command::new(", "std::process::Command", "process::Command"])
         .into_iter()
-        .filter(|line| !line.contains("/spawn.rs"))
+        .filter(|line| !files.iter().any(|file| line.contains(file)))
         .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn a_keeper_has_nothing_of_brigd_but_the_binary() {
+    let words = ["tokio", "tracing", "thread::spawn", "crate::service", "crate::config", "crate::host", "crate::pool"];
+    let mut found = offending("supervisor/src/keeper", &words);
+    let keeper = std::fs::read_to_string(root().join("supervisor/src/keeper.rs")).expect("the keeper");
+    let code = keeper.lines().filter(|line| !line.trim_start().starts_with("//"));
+    found.extend(code.filter(|line| words.iter().any(|word| line.contains(word))).map(str::to_owned));
     assert_eq!(found, Vec::<String>::new());
 }
 

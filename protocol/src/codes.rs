@@ -114,9 +114,11 @@ code_table! {
         InvalidInput = "invalid_input": false, "The input does not match the function's schema; it did not run.";
         InvalidOutput = "invalid_output": false, "The function ran, but its output does not match its schema.";
         FunctionFailed = "function_failed": false, "The function ran and said no.";
+        FunctionCrashed = "function_crashed": false, "The function's program ended without saying whether it did what it was asked.";
         FunctionTimedOut = "function_timed_out": true, "The function did not answer in time; whether it had its effect is unknown.";
         UnknownFunction = "unknown_function": false, "There is no such function; nothing ran.";
         CallLimit = "call_limit": false, "One more host call than this evaluation may make, or have in flight; it did not run.";
+        RateLimited = "rate_limited": true, "The function was called more often than it may be; it did not run.";
         OutputTooLarge = "output_too_large": false, "The function ran, but its output is larger than it may be.";
         ApprovalDenied = "approval_denied": false, "A person said no; it did not run.";
         ApprovalExpired = "approval_expired": true, "Nobody decided in time; it did not run.";

@@ -8,6 +8,7 @@ pub(crate) mod layers;
 pub(crate) mod tool;
 
 use crate::policy::document::PrincipalTable;
+use crate::policy::selector::{Accounts, SystemAccounts};
 use brig_protocol::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,25 @@ pub(crate) struct Config {
     pub(crate) approvals: crate::approvals::Bounds,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
+    /// Functions of the operator.
+    pub(crate) functions: Functions,
+}
+
+/// `[functions]`
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Functions {
+    /// Folder with a file for each collection; without it `functions.d` beside the
+    /// configuration file.
+    pub(crate) dir: Option<PathBuf>,
+}
+
+impl Functions {
+    /// The folder, if there is one: without a configuration file nothing is configured.
+    pub(crate) fn folder(&self, config: Option<&Path>) -> Option<PathBuf> {
+        let beside = |config: &Path| std::path::absolute(config).ok()?.parent().map(|folder| folder.join("functions.d"));
+        self.dir.clone().or_else(|| config.and_then(beside))
+    }
 }
 
 /// `[audit]`
@@ -328,6 +348,14 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] naming the first that can not.
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
+        self.check_with(&SystemAccounts)
+    }
+
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] naming the first that can not.
+    pub(crate) fn check_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
         self.admin_socket_mode()?;
@@ -364,7 +392,7 @@ impl Config {
             let log = brig_protocol::escape::escaped(&self.server.log, 100);
             return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
         }
-        Ok(())
+        crate::policy::Policy::compile_with(self, accounts, None).map(drop)
     }
 
     /// The ceilings of every principal.

@@ -13,6 +13,7 @@ mod config;
 mod connection;
 mod evaluation;
 mod host;
+mod keeper;
 mod lifecycle;
 mod listener;
 mod logging;
@@ -39,6 +40,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
+    // Before anything else: in these roles it is another program.
+    if let Some(code) = keeper::play(std::env::args_os()) {
+        return code;
+    }
     let arguments = Arc::new(Arguments::parse());
     if let Some(tool) = &arguments.tool {
         return tool.run();

@@ -54,19 +54,13 @@ pub(crate) struct Inherited {
 /// # Errors
 /// When there are some but they can not be taken, or their names say nothing.
 pub(crate) fn inherited_sockets() -> io::Result<Inherited> {
-    let named: Vec<_> = sd_notify::listen_fds_with_names()?.collect();
+    let named: Vec<_> = sd_notify::listen_fds_with_names()?.map(|(_, name)| name).collect();
     let mut inherited = Inherited::default();
-    if named.is_empty() {
-        return Ok(inherited);
-    }
-    // A number is not a descriptor that safe code may own; asking the kernel for a
-    // copy of one's own descriptor gives one that is.
-    let this = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())?;
-    let count = named.len();
-    for (number, name) in named {
-        let socket = rustix::process::pidfd_getfd(&this, number, rustix::process::PidfdGetfdFlags::empty())?;
-        let place = place_of(&name, count, &mut inherited)?;
-        if place.replace(socket).is_some() {
+    // The same descriptors in the same order; it checks that each is a Unix socket.
+    let mut sockets = listenfd::ListenFd::from_env();
+    for (index, name) in named.iter().enumerate() {
+        let socket = sockets.take_unix_listener(index)?.ok_or_else(|| io::Error::other(format!("number {index} is not there")))?;
+        if place_of(name, named.len(), &mut inherited)?.replace(socket.into()).is_some() {
             return Err(io::Error::other(format!("there are two for {name}")));
         }
     }

@@ -5,6 +5,8 @@
 //! they began with, but for what is denied from now on.
 
 use crate::config::{Config, ConfigFault, fault};
+use crate::host::configured::{self, Catalogue};
+use crate::host::redact;
 use crate::policy::Policy;
 use crate::service::Service;
 use crate::settings::Arguments;
@@ -65,7 +67,9 @@ impl Service {
         let policy = Policy::compile(&config)?;
         self.check_asking(&policy)?;
         let after_restart = changed(&self.config, &config);
+        let catalogue = functions(&config, self.source.arguments.config.as_deref());
         self.policy.replace(policy);
+        self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
     }
 }
@@ -86,6 +90,22 @@ pub(crate) fn check_asking(policy: &Policy, state: Option<&Path>) -> Result<(), 
         return Err(fault("server.state_dir", "nothing", right));
     }
     Ok(())
+}
+
+/// What the operator has configured. A file that can not be used is told, and nothing else
+/// is wrong with it. Loaded when the nursery is there: it was started before any credential
+/// was read.
+pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
+    let catalogue = configured::load(&folder, &configured::Source::of_process());
+    redact::install(catalogue.redactor().clone());
+    for disabled in catalogue.disabled() {
+        tracing::error!("a file of configured functions is not used: {disabled}");
+    }
+    if catalogue.count() > 0 {
+        tracing::info!(functions = catalogue.count(), folder = %folder.display(), "functions are configured");
+    }
+    catalogue
 }
 
 /// Settings in which two configurations differ, without those that a reload takes over.

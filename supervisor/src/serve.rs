@@ -10,7 +10,7 @@ use crate::listener::{BindFault, Listener, Peer};
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
 use crate::settings::{Arguments, Fault};
 use crate::watchdog;
@@ -50,11 +50,13 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
+    let catalogue = reload::functions(&config, arguments.config.as_deref());
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
         println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
-        return Ok(());
+        println!("brigd: {} functions are configured", catalogue.count());
+        return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
     let listener = match sockets.client {
         Some(socket) => Listener::adopt(socket)?,
@@ -67,7 +69,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     };
     let records =
         Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)))?;
+    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), catalogue)?;
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 

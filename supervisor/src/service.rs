@@ -10,6 +10,7 @@ use crate::config::{Config, fault};
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
+use crate::host::configured::Catalogue;
 use crate::host::schema::cache::SchemaCache;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
@@ -22,8 +23,8 @@ use crate::settings::Fault;
 use crate::vm::Vms;
 use brig_protocol::admin::COMMENT_BYTES;
 use brig_protocol::escape::escaped;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -67,6 +68,8 @@ pub(crate) struct Service {
     pub(crate) schemas: SchemaCache,
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
+    /// Functions of the operator.
+    catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
     /// Calls that wait for a person.
@@ -91,7 +94,7 @@ impl Service {
     ///
     /// # Errors
     /// When the configuration is not valid, or the state directory holds what can not be read.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source) -> Result<Arc<Self>, Fault> {
+    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source, catalogue: Catalogue) -> Result<Arc<Self>, Fault> {
         let state = config.server.state_dir.as_deref();
         let policy = Policy::compile(&config)?;
         check_asking(&policy, state)?;
@@ -113,6 +116,7 @@ impl Service {
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
+            catalogue: RwLock::new(Arc::new(catalogue)),
             audit: Arc::new(records),
             approvals: Approvals::open(config.approvals, state)?,
             revocations: Arc::new(Revocations::open(state)?),
@@ -125,6 +129,16 @@ impl Service {
             source,
             config,
         }))
+    }
+
+    /// The functions of the operator that there are now.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts others in their place.
+    pub(crate) fn replace_catalogue(&self, catalogue: Catalogue) {
+        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
     }
 
     /// A number that no other connection has.

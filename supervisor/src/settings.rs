@@ -78,6 +78,9 @@ pub(crate) enum Fault {
     /// The operator's: nothing to listen on.
     #[error("there is no socket: give --socket PATH, set server.socket, or start brigd by systemd socket activation")]
     NoSocket,
+    /// The operator's: files of configured functions that are not used.
+    #[error("{0} of the files of configured functions can not be used; they are named above")]
+    Functions(usize),
     /// The operator's: no such worker.
     #[error("there is no worker binary at {places}: install brig-worker there, or name it with --worker PATH")]
     NoWorker {
@@ -111,7 +114,7 @@ impl Fault {
     /// socket; 1: the system.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } => 2,
+            Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } | Self::Functions(_) => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
             Self::System { .. } | Self::State(_) => 1,

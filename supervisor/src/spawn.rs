@@ -1,4 +1,5 @@
-//! The one file that starts a process.
+//! The one file that starts a process: nurseries, and the keepers of functions' programs
+//! (which start those: [`crate::keeper`]).
 //!
 //! Owns the thread that does it. The kernel kills a nursery when the *thread* that
 //! started it ends (`PR_SET_PDEATHSIG`), and threads of the runtime come and go; so one
@@ -9,11 +10,12 @@
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
@@ -31,9 +33,110 @@ struct Order {
     reply: oneshot::Sender<io::Result<Process>>,
 }
 
+/// The three descriptors of a program.
+pub(crate) struct Stdio3 {
+    /// Its orders, then its input.
+    pub(crate) stdin: OwnedFd,
+    /// Its output.
+    pub(crate) stdout: OwnedFd,
+    /// What it complains.
+    pub(crate) stderr: OwnedFd,
+}
+
+/// The keeper of a function's program: while it is there, so may be what the program
+/// started. When dropped it is told to end all of it, and the thread that started it sees
+/// to that.
+pub(crate) struct Keeper {
+    child: Option<Child>,
+    pidfd: OwnedFd,
+    /// Given back when nothing is left.
+    held: Option<Box<dyn Send>>,
+}
+
+/// A keeper that was told to end.
+struct Ending {
+    child: Child,
+    /// When it is killed instead.
+    by: Instant,
+    _held: Option<Box<dyn Send>>,
+}
+
 enum Errand {
     Start(Order),
+    Keep(Stdio3, oneshot::Sender<io::Result<Keeper>>),
     Reap(Child),
+    End(Ending),
+}
+
+/// How long a keeper may take to end what is below it, before it is taken to be unable.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// Starts a keeper: this same binary, in another role.
+///
+/// # Errors
+/// What the kernel says about one more process.
+pub(crate) async fn start_keeper(stdio: Stdio3) -> io::Result<Keeper> {
+    let (reply, started) = oneshot::channel();
+    let gone = || io::Error::other("the thread that starts processes is gone");
+    errands()?.send(Errand::Keep(stdio, reply)).map_err(|_| gone())?;
+    started.await.map_err(|_| gone())?
+}
+
+fn keep(stdio: Stdio3) -> io::Result<Keeper> {
+    let child = Command::new("/proc/self/exe")
+        .arg0("brigd")
+        .arg(crate::keeper::KEEP)
+        .arg(std::process::id().to_string())
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(stdio.stdin))
+        .stdout(Stdio::from(stdio.stdout))
+        .stderr(Stdio::from(stdio.stderr))
+        .spawn()?;
+    let (child, pidfd) = with_pidfd(child)?;
+    Ok(Keeper { child: Some(child), pidfd, held: None })
+}
+
+impl Keeper {
+    /// Gives it what is to be held until nothing is left of the program.
+    pub(crate) fn hold(&mut self, held: Box<dyn Send>) {
+        self.held = Some(held);
+    }
+
+    /// Waits for the end of all that it keeps; how the program ended, if it did.
+    pub(crate) async fn ended(mut self) -> Option<ExitStatus> {
+        await_exit(self.pidfd.as_fd()).await.ok()?;
+        let mut child = self.child.take()?;
+        child.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let Some(child) = self.child.take() else { return };
+        pidfd_send_signal(&self.pidfd, Signal::TERM).unwrap_or(());
+        let ending = Ending { child, by: Instant::now() + ENDING, _held: self.held.take() };
+        drop(errands().map(|errands| errands.send(Errand::End(ending))));
+    }
+}
+
+impl Ending {
+    /// Whether it is over.
+    fn is_over(&mut self, now: Instant) -> bool {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return true;
+        }
+        if now >= self.by {
+            tracing::error!(
+                pid = self.child.id(),
+                "the keeper of a program does not end and is killed; what the program started may live on"
+            );
+            // Not to come here each time: a killed one is gone at the next look.
+            self.by = now + ENDING;
+            self.child.kill().unwrap_or(());
+        }
+        false
+    }
 }
 
 /// Starts `program nursery` with `control` as its standard input, an empty environment,
@@ -63,24 +166,32 @@ fn errands() -> io::Result<Sender<Errand>> {
 /// The thread's life. It never waits for a child: one that was killed and does not go yet
 /// is looked at again later.
 fn run_errands(orders: &Receiver<Errand>) {
-    const LOOK_AGAIN: Duration = Duration::from_millis(100);
+    const LOOK_AGAIN: Duration = Duration::from_millis(20);
     let mut dying: Vec<Child> = Vec::new();
+    let mut ending: Vec<Ending> = Vec::new();
     loop {
-        let errand =
-            if dying.is_empty() { orders.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { orders.recv_timeout(LOOK_AGAIN) };
+        let errand = if dying.is_empty() && ending.is_empty() {
+            orders.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            orders.recv_timeout(LOOK_AGAIN)
+        };
         match errand {
             // Nobody waits for it any more: dropping the process ends it.
             Ok(Errand::Start(order)) => drop(order.reply.send(start(&order.program, order.stdin))),
+            Ok(Errand::Keep(stdio, reply)) => drop(reply.send(keep(stdio))),
             Ok(Errand::Reap(child)) => dying.push(child),
+            Ok(Errand::End(keeper)) => ending.push(keeper),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        let now = Instant::now();
+        ending.retain_mut(|keeper| !keeper.is_over(now));
     }
 }
 
 fn start(program: &PathBuf, stdin: OwnedFd) -> io::Result<Process> {
-    let mut child = Command::new(program)
+    let child = Command::new(program)
         .arg("nursery")
         .env_clear()
         .current_dir("/")
@@ -88,10 +199,16 @@ fn start(program: &PathBuf, stdin: OwnedFd) -> io::Result<Process> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
+    let (child, pidfd) = with_pidfd(child)?;
+    Ok(Process { child: Some(child), pidfd })
+}
+
+/// A child that was just started, with its pidfd; without one it may not live.
+fn with_pidfd(mut child: Child) -> io::Result<(Child, OwnedFd)> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let opened = pid.ok_or(rustix::io::Errno::SRCH).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
     match opened {
-        Ok(pidfd) => Ok(Process { child: Some(child), pidfd }),
+        Ok(pidfd) => Ok((child, pidfd)),
         Err(errno) => {
             child.kill()?;
             child.wait()?;

@@ -4,6 +4,7 @@
 //! it would load. A tool starts no worker, opens no socket, and needs no running brigd.
 
 use crate::config::tool::ConfigTool;
+use crate::policy::tool::PolicyTool;
 use std::process::ExitCode;
 
 /// One tool. Each has its arguments and its work in a module of its own.
@@ -12,6 +13,9 @@ pub(crate) enum Tool {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigTool),
+    /// Say what a policy means, and test it before it is loaded.
+    #[command(subcommand)]
+    Policy(PolicyTool),
 }
 
 impl Tool {
@@ -19,6 +23,7 @@ impl Tool {
     pub(crate) fn run(&self) -> ExitCode {
         match self {
             Self::Config(tool) => tool.run(),
+            Self::Policy(tool) => tool.run(),
         }
     }
 }

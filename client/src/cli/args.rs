@@ -69,6 +69,17 @@ pub(crate) enum Command {
     /// Watch a brigd: principals, evaluations, calls, approvals
     #[command(after_help = Exit::help())]
     Top(TopArgs),
+    /// Say what a policy means, test it, explain a decision (brigd policy)
+    #[command(disable_help_flag = true)]
+    Policy(ForwardArgs),
+}
+
+/// What goes to brigd as it is.
+#[derive(Args, Debug)]
+pub(crate) struct ForwardArgs {
+    /// Arguments of the command of brigd; `--help` shows them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
 impl Command {
@@ -192,6 +203,9 @@ pub(crate) struct VersionArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
+    /// Also run programs that try to get out, and say what held; takes a minute
+    #[arg(long)]
+    pub(crate) attack: bool,
     /// Print one line of JSON
     #[arg(long)]
     pub(crate) json: bool,

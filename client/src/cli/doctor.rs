@@ -3,6 +3,9 @@
 //! Owns the remedies. The facts are those of `brig-worker probe`, which tries every
 //! layer in throw-away processes, and of brigd itself. Never guesses.
 
+mod attack;
+mod host;
+
 use super::args::{DoctorArgs, Global};
 use super::exit::Exit;
 use super::{Fault, session, terminal};
@@ -17,6 +20,9 @@ use tokio::process::Command;
 
 /// How long a probe may take.
 const PROBE_TIME: Duration = Duration::from_secs(30);
+
+/// The configuration of the service.
+const CONFIGURATION: &str = "/etc/brig/brig.toml";
 
 /// The layer that a probe can not try.
 const OWN_UID: &str = "own_uid";
@@ -78,9 +84,15 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
         Ok(path) => findings.extend(probe(&path).await),
         Err(finding) => findings.push(finding),
     }
-    let (connection, layers) = reach(global).await;
+    findings.extend(host::look(Path::new("/")));
+    if let Ok(brigd) = &brigd {
+        findings.extend(configuration(brigd, Path::new(CONFIGURATION)).await);
+    }
+    let (connection, layers, attacks) = reach(global, args.attack).await;
     believe_ids(&mut findings, &layers);
+    findings.push(delegation(&layers));
     findings.push(connection);
+    findings.extend(attacks);
     let healthy = findings.iter().all(|finding| finding.grade != Grade::Problem);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
@@ -146,13 +158,55 @@ fn believe_ids(findings: &mut [Finding], layers: &[String]) {
     }
 }
 
-/// Whether a brigd answers, and what it says of itself; also its layers.
-async fn reach(global: &Global) -> (Finding, Vec<String>) {
+/// Whether each worker of the brigd that answers has a cgroup of its own.
+fn delegation(layers: &[String]) -> Finding {
+    if layers.iter().any(|layer| layer == "cgroup") {
+        return Finding::good("cgroup", "active, says brigd");
+    }
+    let remedy = "install the drop-in delegate.conf for brigd.service: then one worker's memory is bounded as a whole, and the kernel's \
+                  killing for lack of memory hits that worker only";
+    Finding {
+        what: "cgroup".to_owned(),
+        grade: Grade::Missing,
+        detail: "workers have none of their own".to_owned(),
+        remedy: Some(remedy.to_owned()),
+    }
+}
+
+/// What brigd itself says of the service's configuration, where there is one.
+async fn configuration(brigd: &Path, file: &Path) -> Option<Finding> {
+    match std::fs::metadata(file) {
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return None,
+        _ => {}
+    }
+    let checking = Command::new(brigd).args(["config", "check"]).arg(file).stdin(Stdio::null()).kill_on_drop(true).output();
+    Some(match tokio::time::timeout(PROBE_TIME, checking).await {
+        Ok(Ok(output)) if output.status.success() => Finding::good("configuration", format!("{} is valid", file.display())),
+        Ok(Ok(output)) => {
+            let said = escaped(String::from_utf8_lossy(&output.stderr).trim(), 1000);
+            Finding::bad(
+                "configuration",
+                said,
+                Some("mend it there: brigd does not start with it, and a reload changes nothing".to_owned()),
+            )
+        }
+        Ok(Err(fault)) => Finding::bad("configuration", format!("{} can not be started: {fault}", brigd.display()), None),
+        Err(_) => Finding::bad("configuration", format!("the check did not end within {PROBE_TIME:?}"), None),
+    })
+}
+
+/// Whether a brigd answers, and what it says of itself; also its layers, and what became
+/// of the attacks, when they are asked for.
+async fn reach(global: &Global, attacks: bool) -> (Finding, Vec<String>, Vec<Finding>) {
     let client = match Client::connect_or_start(session::options(global)).await {
         Ok(client) => client,
-        Err(fault) => return (Finding::bad("connection", fault.to_string(), connection_remedy(&fault)), Vec::new()),
+        Err(fault) => {
+            let remedy = connection_remedy(&fault);
+            return (Finding::bad("connection", fault.to_string(), remedy), Vec::new(), Vec::new());
+        }
     };
     let facts = client.initialize().await;
+    let attacks = if attacks { attack::run(&client).await } else { Vec::new() };
     let origin = match client.origin() {
         brig::Origin::Listening { socket } => format!("on {}", socket.display()),
         brig::Origin::Private { .. } if global.private => "started for this command, as asked".to_owned(),
@@ -163,9 +217,9 @@ async fn reach(global: &Global) -> (Finding, Vec<String>) {
         Ok(facts) => {
             let (server, sandbox) = (facts.server, facts.sandbox);
             let detail = format!("{} {} {origin}; sandbox {}; uid {}", server.name, server.version, sandbox.level, facts.principal.uid);
-            (Finding::good("connection", detail), sandbox.layers)
+            (Finding::good("connection", detail), sandbox.layers, attacks)
         }
-        Err(fault) => (Finding::bad("connection", format!("{origin}: {fault}"), None), Vec::new()),
+        Err(fault) => (Finding::bad("connection", format!("{origin}: {fault}"), None), Vec::new(), attacks),
     }
 }
 
@@ -213,6 +267,9 @@ fn read_report(report: &Map<String, Value>, root: bool) -> Vec<Finding> {
         let layer = failed.get("layer").and_then(Value::as_str).unwrap_or("unknown");
         let finding = missing(layer, "refused", failed.get("errno").and_then(Value::as_i64));
         findings.push(Finding { grade: Grade::Problem, ..finding });
+    }
+    if let Some(abi) = report.get("landlockAbi").and_then(Value::as_u64).filter(|abi| *abi > 0) {
+        findings.push(Finding::good("landlock ABI", abi.to_string()));
     }
     let layers = report.get("layers").and_then(Value::as_object);
     for (layer, state) in layers.into_iter().flatten() {
@@ -319,6 +376,27 @@ mod tests {
         let named = find_worker(Some(Path::new("/nowhere/brigd")), Some("/nowhere/worker".into())).unwrap_err();
         assert!(named.detail.contains("/nowhere/worker") && named.remedy.unwrap().contains("BRIG_WORKER"));
         assert!(find_worker(None, None).unwrap_err().remedy.is_some());
+    }
+
+    #[tokio::test]
+    async fn what_brigd_says_of_a_faulty_configuration_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (file, brigd) = (folder.path().join("brig.toml"), folder.path().join("brigd"));
+        std::fs::write(&brigd, "#!/bin/sh\n[ \"$1 $2\" = \"config check\" ] || exit 9\ngrep -q right \"$3\" || { echo 'brigd: line 3 is wrong' >&2; exit 2; }\n").unwrap();
+        std::fs::set_permissions(&brigd, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(configuration(&brigd, &file).await, None, "there is none");
+        std::fs::write(&file, "wrong").unwrap();
+        let found = configuration(&brigd, &file).await.unwrap();
+        assert!(found.grade == Grade::Problem && found.detail.contains("line 3 is wrong"), "{found:?}");
+        std::fs::write(&file, "right").unwrap();
+        assert_eq!(configuration(&brigd, &file).await.unwrap().grade, Grade::Good);
+    }
+
+    #[test]
+    fn cgroups_are_believed_of_brigd_only() {
+        assert_eq!(delegation(&["seccomp".to_owned()]).grade, Grade::Missing);
+        assert_eq!(delegation(&["cgroup".to_owned()]).grade, Grade::Good);
     }
 
     #[test]

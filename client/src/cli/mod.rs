@@ -9,6 +9,7 @@ mod check;
 mod command_handler;
 mod doctor;
 mod exit;
+mod forward;
 mod functions_file;
 mod inputs;
 mod mcp;
@@ -78,6 +79,7 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Admin(args) => admin::admin(args).await,
         Command::Approve(args) => admin::approve(args).await,
         Command::Top(args) => admin::top(args).await,
+        Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };
     done.unwrap_or_else(|fault| {
         match &fault.error {

@@ -9,6 +9,7 @@ mod evaluate;
 mod function;
 mod functions;
 mod permissions;
+mod policy;
 mod session;
 
 pub use answer::{
@@ -21,6 +22,7 @@ pub use functions::{
     FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, Retry, ToolText,
 };
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};
+pub use policy::{BudgetLeft, Decision, PolicyExplainParams, PolicyExplainResult};
 pub use session::{
     ApprovalNote, CallFailure, ClientInfo, HostCallParams, HostCancelParams, InitializeParams, InitializeResult, OutputNote,
     PROTOCOL_VERSION, Principal, ServerInfo, StartedNote, Stream, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult,

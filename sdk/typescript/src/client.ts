@@ -10,13 +10,15 @@ import { type Endpoint, endpointOf } from "./endpoint.js";
 import { BrigError } from "./errors.js";
 import { type HostFunctions, type PreparedFunctions, prepareFunctions } from "./functions.js";
 import type { JsonValue } from "./json.js";
-import { checkParams, evaluateParams, neverSent, resultOf, text, vmParams } from "./requests.js";
+import { checkParams, evaluateParams, neverSent, resultOf, text, typesParams, vmParams } from "./requests.js";
+import { refused, typeFaults } from "./typecheck.js";
 import type {
   CheckOptions,
   CheckResult,
   ConnectOptions,
   EvaluateOptions,
   EvaluateResult,
+  EvaluationError,
   ServerInfo,
   VmInfo,
   VmOptions,
@@ -54,9 +56,31 @@ export class Client implements VmHost {
     return this.run<T>(source, options as EvaluateOptions, vm?.handlers);
   }
 
-  /** Parses a program without running it. */
-  async check(source: string, options: CheckOptions = {}): Promise<CheckResult> {
-    return (await this.#ask("check", checkParams(source, options))) as CheckResult;
+  /**
+   * Parses a program without running it, and checks its types where `hostFunctions` or
+   * `types` are given.
+   *
+   * @throws {BrigError} `typescript_missing` when types are to be checked without a compiler.
+   */
+  async check<const Schemas = any>(source: string, options: CheckOptions<Schemas> = {}): Promise<CheckResult> {
+    const parsed = (await this.#ask("check", checkParams(source, options as CheckOptions))) as { ok: boolean; error?: EvaluationError };
+    if (!parsed.ok && parsed.error !== undefined) return { ok: false, error: parsed.error, errors: [parsed.error] };
+    if (!(options.types ?? options.hostFunctions !== undefined)) return { ok: true };
+    const { declarations } = await this.types(options.hostFunctions);
+    const errors = await typeFaults({ source, declarations, form: options.form, language: options.language });
+    const [error] = errors;
+    return error === undefined ? { ok: true } : { ok: false, error, errors };
+  }
+
+  /** TypeScript declarations of the configured functions and of these, and the tool that offers them to a model. */
+  async types<const Schemas = any>(
+    hostFunctions?: HostFunctions<Schemas>,
+  ): Promise<{ declarations: string; tool: { name: string; description: string } }> {
+    const functions = prepareFunctions(hostFunctions as HostFunctions | undefined);
+    return (await this.#ask("functions.types", typesParams(functions))) as {
+      declarations: string;
+      tool: { name: string; description: string };
+    };
   }
 
   /** Makes a vm: a worker that keeps its realm between evaluations. */
@@ -109,6 +133,10 @@ export class Client implements VmHost {
     const params = evaluateParams(source, options, functions);
     const { signal } = options;
     if (signal?.aborted === true) return neverSent();
+    if (options.check === true) {
+      const refusal = await this.#refusal(source, options);
+      if (refusal !== undefined) return refusal;
+    }
     const connection = await this.#connect();
     if (aborted(signal)) return neverSent();
     const asked = connection.request("evaluate", params, offerOf(options, functions, kept));
@@ -118,6 +146,17 @@ export class Client implements VmHost {
     } finally {
       signal?.removeEventListener("abort", asked.cancel);
     }
+  }
+
+  /** What stands in the place of a result when the program does not type-check. */
+  async #refusal(source: string, options: EvaluateOptions): Promise<EvaluateResult<never> | undefined> {
+    if (options.vm !== undefined) {
+      throw new TypeError("evaluate: check does not know the names that earlier programs left in a vm; leave one of the two out");
+    }
+    const { form, language, hostFunctions } = options;
+    const { declarations } = await this.types(hostFunctions);
+    const faults = await typeFaults({ source, declarations, form, language });
+    return faults.length > 0 ? refused(faults, neverSent()) : undefined;
   }
 
   async #ask(method: string, params: string): Promise<unknown> {

@@ -30,6 +30,7 @@ export interface BrigErrorDetails {
  * - `start_failed`: no private brigd could be started; nothing was sent.
  * - `connection_lost`: it ended before the answer came; see `nothingRan`.
  * - `protocol_error`: what came is not the protocol.
+ * - `typescript_missing`: a type check was asked for, and there is no compiler.
  * - `closed`: the client was closed.
  */
 export class BrigError extends Error {

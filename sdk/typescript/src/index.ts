@@ -31,6 +31,7 @@ export type {
   PermissionScope,
   ServerInfo,
   Succeeded,
+  TypeFault,
   Unsuccessful,
   VmInfo,
   VmOptions,

@@ -30,15 +30,27 @@ const EVALUATE = [
   "timeZone",
   "vm",
   "idempotencyKey",
+  "check",
   "trace",
 ];
-const CHECK = ["form", "language"];
+const CHECK = ["form", "language", "hostFunctions", "types"];
 const VM = ["hostFunctions", "limits", "timeZone", "permissions", "timeoutMs", "output"];
 
 /** Params of `evaluate`, as JSON text. */
 export function evaluateParams(source: string, options: EvaluateOptions, functions: PreparedFunctions): string {
   refuseUnknown("evaluate", options, EVALUATE);
-  const { signal: _signal, onStdout, onStderr, onWarning, onApproval: _told, vm, hostFunctions: _declared, output, ...plain } = options;
+  const {
+    signal: _signal,
+    onStdout,
+    onStderr,
+    onWarning,
+    onApproval: _told,
+    vm,
+    hostFunctions: _declared,
+    output,
+    check: _checked,
+    ...plain
+  } = options;
   const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined;
   return text("evaluate", {
     source: sourceOf(source),
@@ -52,7 +64,13 @@ export function evaluateParams(source: string, options: EvaluateOptions, functio
 /** Params of `check`, as JSON text. */
 export function checkParams(source: string, options: CheckOptions): string {
   refuseUnknown("check", options, CHECK);
-  return text("check", { source: sourceOf(source), ...options });
+  const { form, language } = options;
+  return text("check", { source: sourceOf(source), form, language });
+}
+
+/** Params of `functions.types`, as JSON text. */
+export function typesParams(functions: PreparedFunctions): string {
+  return text("types", { hostFunctions: declared(functions) });
 }
 
 /** Params of `vm.create`, as JSON text. */

@@ -24,8 +24,8 @@ export async function evaluate<T = JsonValue, const Schemas = any>(
   return client.evaluate<T, Schemas>(source, rest);
 }
 
-/** Parses a program without running it. */
-export async function check(source: string, options: CheckOptions & ConnectOptions = {}): Promise<CheckResult> {
+/** Parses a program without running it, and checks its types where `hostFunctions` or `types` are given. */
+export async function check<const Schemas = any>(source: string, options: CheckOptions<Schemas> & ConnectOptions = {}): Promise<CheckResult> {
   const { client, rest } = shared(options);
   return client.check(source, rest);
 }

@@ -112,14 +112,33 @@ export interface EvaluateOptions<Schemas = any> {
   readonly vm?: Vm | string | undefined;
   /** Same key, same request: the same answer, nothing run twice. */
   readonly idempotencyKey?: string | undefined;
+  /**
+   * Type-checks first, with the `typescript` of your project; a program with type errors
+   * does not run: `error.code` is `type_error_check`.
+   */
+  readonly check?: boolean | undefined;
   /** W3C `traceparent`. */
   readonly trace?: string | undefined;
 }
 
 /** What `check` reads. */
-export interface CheckOptions {
+export interface CheckOptions<Schemas = any> {
   readonly form?: Form | undefined;
   readonly language?: Language | undefined;
+  /** With these (and the configured ones) types are checked too, with the `typescript` of your project. */
+  readonly hostFunctions?: HostFunctions<Schemas> | undefined;
+  /** Whether types are checked; by itself against the configured functions. */
+  readonly types?: boolean | undefined;
+}
+
+/** One type error. */
+export interface TypeFault extends EvaluationError {
+  readonly code: "type_error_check";
+  /** Number of the compiler's message, as `TS2339`. */
+  readonly name: string;
+  readonly line: number;
+  readonly column: number;
+  readonly excerpt: string;
 }
 
 /** What a vm is made with. */
@@ -249,10 +268,16 @@ export interface Unsuccessful extends Ended {
 /** How a program ended; `outcome` tells which of the two. */
 export type EvaluateResult<T = JsonValue> = Succeeded<T> | Unsuccessful;
 
-/** Whether a program parses. */
+/** Whether a program parses, and type-checks where that was asked for. */
 export type CheckResult =
-  | { readonly ok: true; readonly error?: undefined }
-  | { readonly ok: false; readonly error: EvaluationError };
+  | { readonly ok: true; readonly error?: undefined; readonly errors?: undefined }
+  | {
+      readonly ok: false;
+      /** The first of them. */
+      readonly error: EvaluationError;
+      /** All of them: one syntax error, or the type errors in order. */
+      readonly errors: readonly EvaluationError[];
+    };
 
 /** What brigd says of itself and of this client. */
 export interface ServerInfo {

@@ -7,7 +7,6 @@ use super::params;
 use crate::evaluation::Program;
 use brig_protocol::client::{CheckParams, EvaluateParams, OutputOptions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
-use brig_protocol::escape::escaped;
 use brig_protocol::json::{self, Bounds};
 use brig_protocol::limits::{self, Cut, LimitFault, Limits, RequestedLimits};
 use brig_protocol::rpc::ErrorData;
@@ -45,6 +44,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         language: params.language,
         inputs: params.inputs,
         functions: params.host_functions.unwrap_or_default(),
+        collections: params.collections,
         permissions: params.permissions.unwrap_or_default(),
         limits,
         time_zone: params.time_zone,
@@ -82,11 +82,13 @@ fn refuse_what_is_not_offered(params: &EvaluateParams<'_>) -> Result<(), ErrorDa
         return unsupported("params.detach: this build has no detached evaluations; keep the connection open until the answer comes");
     }
     if params.check {
-        return unsupported("params.check: this build does not check types; leave it out, types are stripped");
-    }
-    if let Some(name) = params.collections.as_ref().and_then(|names| names.first()) {
-        let name = escaped(name, 100);
-        return Err(invalid(format!("params.collections: there is no configured collection {name:?}; there are none")));
+        let mut data = ErrorData::new(RequestCode::Unsupported, "params.check: brigd has no type checker; nothing ran");
+        data.hint = Some(
+            "the TypeScript SDK (evaluate with check) and `brig check --types` check with your own TypeScript compiler, against \
+             functions.types; left out, types are stripped and not checked"
+                .to_owned(),
+        );
+        return Err(data);
     }
     Ok(())
 }
@@ -111,11 +113,7 @@ fn check_inputs(inputs: Option<&RawValue>) -> Result<(), ErrorData> {
 }
 
 fn check_words(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
-    if let Some(key) = &params.idempotency_key
-        && (key.is_empty() || key.len() > KEY_BYTES)
-    {
-        return Err(invalid(format!("params.idempotencyKey has {} bytes; it must have 1 to {KEY_BYTES}", key.len())));
-    }
+    check_key(params.idempotency_key.as_deref())?;
     check_time_zone(params.time_zone.as_deref())?;
     if let Some(trace) = &params.trace
         && !is_traceparent(trace)
@@ -123,6 +121,19 @@ fn check_words(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
         return Err(invalid("params.trace must be a W3C traceparent, as \"00-<32 hex digits>-<16 hex digits>-01\"".to_owned()));
     }
     Ok(())
+}
+
+/// Whether it can be an idempotency key.
+///
+/// # Errors
+/// `invalid_params`.
+pub(super) fn check_key(key: Option<&str>) -> Result<(), ErrorData> {
+    match key.map(str::len) {
+        Some(length) if !(1..=KEY_BYTES).contains(&length) => {
+            Err(invalid(format!("params.idempotencyKey has {length} bytes; it must have 1 to {KEY_BYTES}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether it could be the name of a time zone; whether it is one, the worker knows.
@@ -222,7 +233,8 @@ mod tests {
         assert!(message(r#"{"source":"1","timeZone":"../etc"}"#).contains("params.timeZone"));
         assert!(message(r#"{"source":"1","trace":"x"}"#).contains("params.trace"));
         assert!(message(r#"{"source":"1","detach":true}"#).contains("params.detach"));
-        assert!(message(r#"{"source":"1","collections":["orders"]}"#).contains("orders"));
+        let check = checked(r#"{"source":"1","check":true}"#).unwrap_err();
+        assert!(check.code == RequestCode::Unsupported && check.hint.is_some_and(|hint| hint.contains("SDK")));
         let long = format!("{{\"source\":\"{}\"}}", "x".repeat(limits::SOURCE_BYTES + 1));
         assert_eq!(checked(&long).unwrap_err().limit.as_deref(), Some("sourceBytes"));
         let deep = format!("{{\"source\":\"1\",\"inputs\":{{\"a\":{}{}}}}}", "[".repeat(512), "]".repeat(512));

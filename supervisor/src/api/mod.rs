@@ -4,6 +4,8 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod explain;
+pub(crate) mod functions;
 pub(crate) mod idempotency;
 pub(crate) mod params;
 mod session;
@@ -25,8 +27,12 @@ pub(crate) enum Method {
     Check,
     /// Needs a worker: `vm.create`.
     VmCreate,
+    /// Runs a host call: `functions.call`.
+    FunctionsCall,
     /// Ends an evaluation of this connection or principal.
     Cancel,
+    /// Needs no worker, but may take time: `policy.explain`.
+    Explain,
     /// Answered from what is known.
     AtOnce(AtOnce),
 }
@@ -46,14 +52,10 @@ pub(crate) enum AtOnce {
     FunctionsDescribe,
     /// `functions.types`
     FunctionsTypes,
-    /// `functions.call`
-    FunctionsCall,
     /// `evaluations.get`
     EvaluationsGet,
     /// `evaluations.wait`
     EvaluationsWait,
-    /// `policy.explain`
-    PolicyExplain,
 }
 
 /// Every method that a client can ask.
@@ -68,10 +70,10 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_LIST, Method::AtOnce(AtOnce::FunctionsList)),
     (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
-    (method::FUNCTIONS_CALL, Method::AtOnce(AtOnce::FunctionsCall)),
+    (method::FUNCTIONS_CALL, Method::FunctionsCall),
     (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
     (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
-    (method::POLICY_EXPLAIN, Method::AtOnce(AtOnce::PolicyExplain)),
+    (method::POLICY_EXPLAIN, Method::Explain),
 ];
 
 /// The method with this name.

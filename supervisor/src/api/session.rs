@@ -1,37 +1,22 @@
 //! What is answered from what is known, without a worker.
 //!
-//! Owns `initialize` and the methods about configured functions, of which there are
-//! none yet: they answer so, and never guess.
+//! Owns `initialize`, and which methods this build does not offer: they answer so, and
+//! never guess.
 
-use super::{AtOnce, params, types, vm};
+use super::{AtOnce, functions, params, types, vm};
 use crate::listener::Peer;
 use crate::policy::Grant;
 use crate::service::Service;
-use brig_protocol::client::{
-    FunctionsCallParams, InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmListResult,
-};
+use brig_protocol::client::{InitializeParams, InitializeResult, PROTOCOL_VERSION, Principal, ServerInfo, VmListResult};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
 use brig_protocol::rpc::{self, ErrorData, Id};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Params of methods that have none.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoParams {}
-
-/// Params of `functions.describe`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DescribeParams {
-    function: String,
-}
-
-/// Result of `functions.list`.
-#[derive(Debug, Default, Serialize)]
-struct FunctionsList {
-    functions: Vec<()>,
-}
 
 /// The answer line of a method that is answered from what is known.
 ///
@@ -46,12 +31,8 @@ pub(crate) fn answer_at_once(
 ) -> Result<Vec<u8>, ErrorData> {
     match method {
         AtOnce::Initialize => initialize(service, (peer, grant), text).map(|result| rpc::result(id, &result)),
-        AtOnce::FunctionsList => {
-            params::parse::<NoParams>(text)?;
-            Ok(rpc::result(id, &FunctionsList::default()))
-        }
-        AtOnce::FunctionsDescribe => Err(no_such_function(&params::parse::<DescribeParams>(text)?.function)),
-        AtOnce::FunctionsCall => Err(no_such_function(&params::parse::<FunctionsCallParams<'_>>(text)?.function)),
+        AtOnce::FunctionsList => functions::list(service, grant, text).map(|result| rpc::result(id, &result)),
+        AtOnce::FunctionsDescribe => functions::describe(service, grant, text).map(|result| rpc::result(id, &result)),
         AtOnce::VmList => {
             params::parse::<NoParams>(text)?;
             Ok(rpc::result(id, &VmListResult { vms: service.vms.list(peer.uid) }))
@@ -64,20 +45,11 @@ pub(crate) fn answer_at_once(
         AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
             unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
         }
-        AtOnce::PolicyExplain => unsupported("this build has no policy to explain"),
     }
 }
 
 fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
     Err(ErrorData::new(RequestCode::Unsupported, sentence))
-}
-
-fn no_such_function(name: &str) -> ErrorData {
-    let name = escaped(name, 200);
-    let mut data =
-        ErrorData::new(RequestCode::InvalidParams, format!("params.function: there is no configured function {name:?}; nothing ran"));
-    data.hint = Some("no functions are configured; declare functions in params.hostFunctions of evaluate".to_owned());
-    data
 }
 
 fn initialize(service: &Service, (peer, grant): (Peer, &Grant), text: &str) -> Result<InitializeResult, ErrorData> {

@@ -5,6 +5,7 @@
 //! lists are replaced. Never knows what a setting means.
 
 use super::{Config, ConfigFault};
+use crate::policy::selector::{Accounts, SystemAccounts};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -63,10 +64,18 @@ impl Layers {
     /// # Errors
     /// [`ConfigFault`] with the place of the setting that can not be.
     pub(crate) fn config(&self) -> Result<Config, ConfigFault> {
+        self.config_with(&SystemAccounts)
+    }
+
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place of the setting that can not be.
+    pub(crate) fn config_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<Config, ConfigFault> {
         let config: Config = toml::Value::Table(self.merged.clone())
             .try_into()
             .map_err(|fault| ConfigFault::Malformed { path: self.last(), fault: fault.to_string() })?;
-        config.check().map_err(|fault| self.placed(fault))?;
+        config.check_with(accounts).map_err(|fault| self.placed(fault))?;
         Ok(config)
     }
 
@@ -78,12 +87,18 @@ impl Layers {
     /// A fault with the place of what it is about, where one is known.
     pub(crate) fn placed(&self, fault: ConfigFault) -> ConfigFault {
         match fault {
-            ConfigFault::Value { setting, value, expected } => match self.place(&setting) {
+            ConfigFault::Value { setting, value, expected } => match self.innermost(&setting) {
                 Some(place) => ConfigFault::Placed { place: place.clone(), setting, value, expected },
                 None => ConfigFault::Value { setting, value, expected },
             },
             other => other,
         }
+    }
+
+    /// The place of a setting, or of the innermost list or table that it is in.
+    pub(crate) fn innermost(&self, setting: &str) -> Option<&Place> {
+        let ends = setting.char_indices().rev().filter(|(_, character)| matches!(character, '.' | '[')).map(|(at, _)| at);
+        std::iter::once(setting.len()).chain(ends).find_map(|end| self.place(setting.get(..end)?))
     }
 
     fn last(&self) -> PathBuf {
@@ -290,6 +305,13 @@ mod tests {
         assert!(value.contains("conf.d/a.toml:3") && value.contains("queue.running") && value.contains("at least 1"), "{value}");
         let limit = fault(&[("brig.toml", "[limits]\nheap_bytes = 1\n")]);
         assert!(limit.contains("brig.toml:2"), "{limit}");
+    }
+
+    #[test]
+    fn a_fault_within_a_list_is_told_with_the_line_of_the_list() {
+        let rules = "[principals.\"uid:1\"]\ncallbacks = \"deny\"\n\n[principals.\"uid:1\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"a\"] }]\n";
+        let told = fault(&[("brig.toml", ""), ("conf.d/a.toml", rules)]);
+        assert!(told.contains("conf.d/a.toml:5") && told.contains("host_function.rules[0].patterns[0]"), "{told}");
     }
 
     #[test]

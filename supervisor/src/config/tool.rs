@@ -51,7 +51,7 @@ impl ConfigTool {
 }
 
 /// Standard output that is closed early, by `head` for one, is no fault of the configuration.
-fn print(text: &str) -> ExitCode {
+pub(crate) fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(fault) if fault.kind() != std::io::ErrorKind::BrokenPipe => {
             eprintln!("brigd: cannot write to standard output: {fault}");

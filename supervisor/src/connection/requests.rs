@@ -96,7 +96,32 @@ impl Requests {
         Err(data)
     }
 
-    /// Starts what needs a worker.
+    /// Starts saying what would be decided.
+    fn explain(&mut self, id: Id, params: Option<&RawValue>) {
+        let text = params.map_or("{}", RawValue::get).to_owned();
+        let mut held = self.service.budget.part(self.peer.uid);
+        let grant = match self.grant() {
+            Ok(_) if !held.resize(text.len()) => return self.refuse(Some(&id), &no_room()),
+            Ok(grant) => grant,
+            Err(data) => return self.refuse(Some(&id), &data),
+        };
+        self.in_flight.insert(id.clone(), Arc::new(Stop::default()));
+        let (service, outbox, uid) = (Arc::clone(&self.service), Arc::clone(&self.outbox), self.peer.uid);
+        self.running.push(Box::pin(async move {
+            let line = match api::explain::explain(&service, grant, uid, text).await {
+                Ok(said) => rpc::result(&id, &said),
+                Err(data) => {
+                    service.metrics.refused.count();
+                    rpc::error(Some(&id), &data)
+                }
+            };
+            outbox.send_when_room(|| line).await;
+            drop(held);
+            id
+        }));
+    }
+
+    /// Starts what takes its time.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
         let request = self.grant().and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
         let (grant, request) = match request {
@@ -234,8 +259,10 @@ impl Conversation for Requests {
                     Err(data) => self.refuse(Some(&id), &data),
                     Ok(Method::Cancel) => self.cancel_asked(&id, params),
                     Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
+                    Ok(Method::Explain) => self.explain(id, params),
                     Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
                     Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
+                    Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
                     Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
                 }
             }
@@ -248,6 +275,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
     match request.asked() {
         Asked::Check => return answer_check(id, request, parties).await,
         Asked::VmCreate => return answer_create(id, request, parties).await,
+        Asked::FunctionsCall => return answer_call(id, request, parties).await,
         Asked::Evaluate => {}
     }
     let outcome = match request.idempotency_key(&parties.grant.ceilings) {
@@ -291,6 +319,18 @@ async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
     };
     let line = match made {
         Ok(made) => rpc::result(id, &made),
+        Err(data) => {
+            parties.service.metrics.refused.count();
+            rpc::error(Some(id), &data)
+        }
+    };
+    parties.outbox.send_when_room(|| line).await;
+}
+
+/// Runs one host call.
+async fn answer_call(id: &Id, request: Request, parties: Parties<'_>) {
+    let line = match api::functions::call(request, &parties).await {
+        Ok(result) => rpc::result(id, &result),
         Err(data) => {
             parties.service.metrics.refused.count();
             rpc::error(Some(id), &data)

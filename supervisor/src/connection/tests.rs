@@ -5,6 +5,7 @@
 
 use super::serve;
 use crate::config::Config;
+use crate::host::configured::Catalogue;
 use crate::listener::Peer;
 use crate::pool::tests::{Speak, Spoken, played};
 use crate::records::Records;
@@ -85,7 +86,7 @@ struct Client {
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
     let arguments = <crate::settings::Arguments as clap::Parser>::parse_from(["brigd"]);
     let source = crate::reload::Source::new(Arc::new(arguments));
-    Service::new(config, played(speak).await, Records::open(None).unwrap(), source).unwrap()
+    Service::new(config, played(speak).await, Records::open(None).unwrap(), source, Catalogue::default()).unwrap()
 }
 
 async fn client() -> Client {

@@ -42,8 +42,9 @@ pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended,
     let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
     let answering = Answering::new(parties.link, loan.as_ref(), &declared, &program.functions);
     let functions = answering::merged(&declared, &program.functions);
-    let (scopes, schemas) = (parties.grant.callbacks.clone(), (&parties.service.schemas, parties.peer.uid));
-    let build = FunctionTable::build(Some(&functions), Some(&program.permissions), scopes, &program.limits, schemas);
+    let (granted, offered) = parties.granted(program.collections.as_deref())?;
+    let schemas = (&parties.service.schemas, parties.peer.uid);
+    let build = FunctionTable::build(Some(&functions), Some(&program.permissions), (granted, &offered), &program.limits, schemas);
     let (table, found) = parties.unless_stopped(build).await?;
     program.warnings.extend(found);
     drop((functions, declared));

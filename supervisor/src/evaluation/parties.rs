@@ -9,6 +9,8 @@ use super::stop::{Stop, StopCause};
 use crate::admission::{Part, Ticket};
 use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
+use crate::host::configured::{Configured, UnknownCollection};
+use crate::host::table::Granted;
 use crate::listener::Peer;
 use crate::policy::{Facts, Grant};
 use crate::pool::{Lease, LeaseError};
@@ -47,8 +49,16 @@ pub(crate) struct Parties<'a> {
 }
 
 impl Parties<'_> {
+    /// What the operator lets this principal call, and the configured functions in it, of
+    /// these collections.
+    pub(crate) fn granted(&self, collections: Option<&[String]>) -> Result<(Granted, Vec<Arc<Configured>>), ErrorData> {
+        let granted = Granted::of(self.grant);
+        let offered = self.service.catalogue().offered(&granted.configured, collections).map_err(|unknown| unknown_collection(&unknown))?;
+        Ok((granted, offered))
+    }
+
     /// The right to run, when it is this principal's turn.
-    pub(super) async fn ticket(&self) -> Result<Ticket, ErrorData> {
+    pub(crate) async fn ticket(&self) -> Result<Ticket, ErrorData> {
         let quotas = &self.grant.quotas;
         let part = Part::new(self.service.config.queue, quotas.running, quotas.queued, &self.grant.section);
         self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await
@@ -117,9 +127,17 @@ impl Parties<'_> {
         Err(data)
     }
 
-    pub(super) const fn principal(&self) -> Principal {
+    pub(crate) const fn principal(&self) -> Principal {
         Principal { uid: self.peer.uid, gid: self.peer.gid }
     }
+}
+
+fn unknown_collection(unknown: &UnknownCollection) -> ErrorData {
+    let name = brig_protocol::escape::escaped(&unknown.name, 100);
+    let mut data =
+        ErrorData::new(RequestCode::InvalidParams, format!("params.collections: there is no configured collection {name:?}; nothing ran"));
+    data.hint = unknown.near.as_ref().map(|near| format!("did you mean {near:?}?"));
+    data
 }
 
 fn stopped_before(cause: StopCause) -> ErrorData {

@@ -30,6 +30,8 @@ pub(crate) struct Program<'a> {
     pub(crate) inputs: Option<&'a RawValue>,
     /// What the client offers.
     pub(crate) functions: HostFunctions<'a>,
+    /// Which configured collections it gets; all when left out.
+    pub(crate) collections: Option<Vec<String>>,
     /// What it narrows.
     pub(crate) permissions: Permissions<'a>,
     /// What holds.
@@ -58,6 +60,7 @@ impl Default for Program<'_> {
             language: Language::default(),
             inputs: None,
             functions: HostFunctions::default(),
+            collections: None,
             permissions: Permissions::default(),
             limits: Limits::DEFAULT,
             time_zone: None,
@@ -88,7 +91,7 @@ impl Program<'_> {
     }
 }
 
-/// What a request that needs a worker asks for.
+/// What a request that takes its time asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// To run a program.
@@ -97,9 +100,11 @@ pub(crate) enum Asked {
     Check,
     /// To make a vm.
     VmCreate,
+    /// To run one host call; a worker it does not need.
+    FunctionsCall,
 }
 
-/// A request that needs a worker, as it came.
+/// A request that takes its time, as it came.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// The whole line, so that nothing is moved.

@@ -1,11 +1,13 @@
 //! Records of host calls, written before the function runs and after.
 //!
-//! Owns the shape of a record and the sinks. Never holds an input, an output or a
-//! message in clear: inputs are named by their hash.
+//! Owns the shape of a record and the sinks. Never holds an output or a message in clear,
+//! nor an input unless the operator wants it (`audit` of a configured function): inputs
+//! are named by their hash.
 
 use brig_protocol::client::{CallState, Effect};
 use brig_protocol::codes::CallCode;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,6 +27,9 @@ pub(crate) enum Event<'a> {
         input_bytes: u64,
         /// What the function says it does.
         effect: Effect,
+        /// The input, or its shape, where the operator wants it on record.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<&'a RawValue>,
     },
     /// It did not run.
     #[serde(rename = "call_refused")]

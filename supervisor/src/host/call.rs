@@ -20,6 +20,7 @@ pub(crate) use judges::Judges;
 
 use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
+use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
 use super::wall::Wall;
@@ -27,7 +28,7 @@ use crate::admin::Revocations;
 use crate::approvals::Approvals;
 use crate::policy::counters::EvaluationCounts;
 use crate::policy::{Facts, PolicyStore};
-use brig_protocol::client::{CallRecord, CallState, Principal};
+use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
 use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
@@ -164,7 +165,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
         let call = asked.call;
         let mut by = begun.checked_add(function.timeout);
-        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input);
+        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input, self.call_facts(call));
         let valid = tokio::select! {
             biased;
             stop = self.stopped(by, function) => return Err(too_late(function, stop)),
@@ -175,14 +176,27 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         if was_asked {
             by = Instant::now().checked_add(function.timeout);
         }
+        // Before anything is taken of a budget: a place may be long in coming.
+        let place = tokio::select! {
+            biased;
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+            place = self.placed(function) => place?,
+        };
         let charged = tokio::select! {
             biased;
             charged = self.charged(agreed) => charged?,
             stop = self.stopped(by, function) => return Err(too_late(function, stop)),
         };
         let begun = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?.begun();
+        // Here a journal puts down the intent; whatever comes of the call is known below.
+        let answer = self.delivered(call, function, begun, place, by).await;
+        Ok(self.ended(call, function, answer, by).await)
+    }
+
+    /// What an answer means, or that there is none.
+    async fn ended(&self, call: u64, function: &Function, answer: Result<CallAnswer, Stop>, by: Option<Instant>) -> End {
         let name = &function.full_name;
-        Ok(match self.delivered(call, function, &begun, by).await {
+        match answer {
             Ok(CallAnswer::Output(output)) => {
                 // Its judgement may wait for others; the evaluation's end does not.
                 tokio::select! {
@@ -192,14 +206,36 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 }
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
+            Ok(CallAnswer::Spoilt { code, fault, bytes }) => {
+                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), bytes)
+            }
+            Ok(CallAnswer::Crashed(fault)) => undecided(call, function, CallCode::FunctionCrashed, &format!("{name}: {fault}")),
             Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
             Err(Stop::Cancelled) => {
-                unknown(call, CallCode::Cancelled, format!("{name}: the evaluation ended before the call did; {UNKNOWN}"))
+                undecided(call, function, CallCode::Cancelled, &format!("{name}: the evaluation ended before the call did"))
             }
-            Err(Stop::TimedOut) => unknown(call, CallCode::FunctionTimedOut, timed_out(function)),
             Err(Stop::Revoked) => {
-                unknown(call, CallCode::Revoked, format!("{name}: an operator revoked this function while it ran; {UNKNOWN}"))
+                undecided(call, function, CallCode::Revoked, &format!("{name}: an operator revoked this function while it ran"))
             }
+            Err(Stop::TimedOut) => undecided(call, function, CallCode::FunctionTimedOut, &timed_out(function)),
+        }
+    }
+
+    fn call_facts(&self, call: u64) -> CallFacts {
+        CallFacts { idempotency_key: self.idempotency_key(call), uid: self.principal.uid }
+    }
+
+    fn idempotency_key(&self, call: u64) -> String {
+        format!("{}:{call}", self.evaluation)
+    }
+
+    /// A place among the calls of a configured function that run.
+    async fn placed(&self, function: &Function) -> Result<Option<Place>, Refused> {
+        let Some(configured) = function.configured() else { return Ok(None) };
+        configured.place(self.principal.uid).await.map(Some).map_err(|wait| {
+            let (name, seconds) = (&function.full_name, wait.as_secs_f64().ceil());
+            let message = format!("{name}: it is called as often as it may be (calls_per_minute); it may be again in {seconds} s");
+            Refused::new(CallCode::RateLimited, message)
         })
     }
 
@@ -264,8 +300,16 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     }
 
     /// Delivers a call that may run, and awaits the answer for as long as it has.
-    async fn delivered(&self, call: u64, function: &Function, begun: &Begun, by: Option<Instant>) -> Result<CallAnswer, Stop> {
-        let idempotency_key = format!("{}:{call}", self.evaluation);
+    async fn delivered(
+        &self,
+        call: u64,
+        function: &Function,
+        mut begun: Begun,
+        place: Option<Place>,
+        by: Option<Instant>,
+    ) -> Result<CallAnswer, Stop> {
+        let idempotency_key = self.idempotency_key(call);
+        let prepared = begun.prepared();
         let delivery = Delivery {
             evaluation: &self.evaluation,
             call,
@@ -274,6 +318,20 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             deadline: self.time_left(by),
             idempotency_key: &idempotency_key,
         };
+        if let Some(((configured, place), prepared)) = function.configured().zip(place).zip(prepared) {
+            return tokio::select! {
+                biased;
+                answer = configured.run(Running {
+                    place,
+                    prepared,
+                    delivery: &delivery,
+                    output_bytes: self.table.output_bytes(),
+                    judges: &self.judges,
+                    uid: self.principal.uid,
+                }) => Ok(answer),
+                stop = self.stopped(by, function) => Err(stop),
+            };
+        }
         let mut awaited = Awaited { client: &*self.client, evaluation: &self.evaluation, call, reason: Some(CallCode::Cancelled) };
         tokio::select! {
             biased;
@@ -352,7 +410,7 @@ const UNKNOWN: &str = "whether it had its effect is unknown";
 fn timed_out(function: &Function) -> String {
     let (name, limit) = (&function.full_name, function.timeout.as_millis());
     let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
-    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it); {UNKNOWN}")
+    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it)")
 }
 
 /// The function ran, and there was no time left to check what it gave.
@@ -377,6 +435,15 @@ fn too_late(function: &Function, stop: Stop) -> Refused {
 fn refused(call: u64, refusal: Refused) -> End {
     let data = refusal.retry_after_ms.and_then(|wait| RawValue::from_string(format!("{{\"retryAfterMs\":{wait}}}")).ok());
     End { rule: refusal.rule, ..end_with(call, CallState::Refused, refusal.code, refusal.message, data.as_deref()) }
+}
+
+/// A call of which nobody can say what it did: one that only reads did nothing, as far as
+/// the operator's word goes; a client's word does not.
+fn undecided(call: u64, function: &Function, code: CallCode, message: &str) -> End {
+    if function.configured().is_some() && function.effect == Effect::Read {
+        return end(call, CallState::Failed, code, message.to_owned());
+    }
+    unknown(call, code, format!("{message}; {UNKNOWN}"))
 }
 
 fn unknown(call: u64, code: CallCode, message: String) -> End {

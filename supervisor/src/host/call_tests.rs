@@ -5,6 +5,7 @@ use super::*;
 use crate::host::audit::{AuditFault, LinesSink};
 use crate::host::permission::ScopeSet;
 use crate::host::schema::cache::SchemaCache;
+use crate::host::table::Granted;
 use crate::policy::counters::Counters;
 use brig_protocol::client::{HostFunctions, Permissions};
 use brig_protocol::frame::PREFIX_BYTES;
@@ -124,8 +125,9 @@ async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: Sco
     let permissions = permissions.to_string();
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Permissions<'_> = serde_json::from_str(&permissions).unwrap();
+    let operator = Granted { callbacks: operator.clone(), configured: operator };
     let (table, _) =
-        FunctionTable::build(Some(&declared), Some(&permissions), operator, &limits, (&SchemaCache::default(), 0)).await.unwrap();
+        FunctionTable::build(Some(&declared), Some(&permissions), (operator, &[]), &limits, (&SchemaCache::default(), 0)).await.unwrap();
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),

@@ -39,7 +39,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) idempotency_key: &'a str,
 }
 
-/// What a client answered.
+/// What a client, or a configured function, answered.
 #[derive(Debug)]
 pub(crate) enum CallAnswer {
     /// The function's output, as raw JSON text.
@@ -53,6 +53,18 @@ pub(crate) enum CallAnswer {
     },
     /// The client went away.
     Gone,
+    /// It ran to its end, and what it gave can not be passed on.
+    Spoilt {
+        /// In which way.
+        code: CallCode,
+        /// A half sentence that follows "the output".
+        fault: String,
+        /// How much it gave.
+        bytes: usize,
+    },
+    /// It began, and ended in a way that says nothing of what it did: a half sentence that
+    /// follows its name.
+    Crashed(String),
 }
 
 /// The connection of the client that declared the functions.

@@ -9,7 +9,9 @@
 pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod callback;
+pub(crate) mod configured;
 pub(crate) mod permission;
+pub(crate) mod redact;
 pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;

@@ -1,14 +1,17 @@
 //! The functions of one evaluation, by index.
 //!
-//! Owns checking what a client declares and the table that a worker is given. A
+//! Owns checking what a client declares and the table that a worker is given: that, and
+//! the configured functions that the principal may call. A
 //! function that the operator's policy can never allow is not in the table: to the
 //! guest it is not there. One that only the request's own `permissions` deny is in
 //! it, and its call rejects with `permission_denied`: the client declared it, and the
 //! program learns what is wrong. Whatever is in the table, every call is decided again.
 
+use super::configured::Configured;
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
+use crate::policy::Grant;
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -48,6 +51,48 @@ pub(crate) struct Function {
     pub(crate) timeout: Duration,
     /// What it says it does.
     pub(crate) effect: Effect,
+    /// Who runs it.
+    pub(crate) kind: Kind,
+}
+
+/// Who runs a function.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// The client that declared it.
+    Callback,
+    /// brigd, as the operator configured it.
+    Configured(Arc<Configured>),
+}
+
+impl Function {
+    /// The configured function that it is, if it is one.
+    pub(crate) const fn configured(&self) -> Option<&Arc<Configured>> {
+        match &self.kind {
+            Kind::Callback => None,
+            Kind::Configured(configured) => Some(configured),
+        }
+    }
+}
+
+/// What the operator lets a principal call: what it declares itself, and what is configured.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    /// Functions that its client declares.
+    pub(crate) callbacks: ScopeSet,
+    /// Functions of the operator.
+    pub(crate) configured: ScopeSet,
+}
+
+impl Granted {
+    /// What policy says for one principal.
+    pub(crate) fn of(grant: &Grant) -> Self {
+        Self { callbacks: grant.callbacks.clone(), configured: grant.functions.clone() }
+    }
+
+    fn narrowed(self, scope: &Scope) -> Self {
+        let narrow = |scopes: ScopeSet| scopes.and(Origin::Request, scope.clone());
+        Self { callbacks: narrow(self.callbacks), configured: narrow(self.configured) }
+    }
 }
 
 /// All functions of one evaluation, and who may call them.
@@ -56,14 +101,15 @@ pub(crate) struct Function {
 pub(crate) struct FunctionTable {
     collections: Vec<String>,
     functions: Vec<Function>,
-    scopes: ScopeSet,
+    granted: Granted,
     input_bytes: u64,
     output_bytes: u64,
 }
 
 impl FunctionTable {
-    /// Checks the declarations and the permissions of one request. Schemas that are
-    /// not known yet are compiled off the async threads.
+    /// Checks the declarations and the permissions of one request, beside the configured
+    /// functions that its principal may call. Schemas that are not known yet are compiled
+    /// off the async threads.
     ///
     /// # Errors
     /// `invalid_function`, `invalid_schema`, `invalid_permissions` or `unsupported`,
@@ -71,19 +117,20 @@ impl FunctionTable {
     pub(crate) async fn build(
         declared: Option<&HostFunctions<'_>>,
         permissions: Option<&Permissions<'_>>,
-        operator: ScopeSet,
+        (operator, configured): (Granted, &[Arc<Configured>]),
         limits: &Limits,
         (schemas, uid): (&SchemaCache, u32),
     ) -> Result<(Self, Vec<Warning>), ErrorData> {
         let nothing = HostFunctions::default();
         let declared = declared.unwrap_or(&nothing);
         check_names(declared)?;
+        check_beside(declared, configured)?;
         let mut warnings = Vec::new();
         let compiled = compile(declared, permissions, (schemas, uid), &mut warnings).await?;
         let mut table = Self {
             collections: declared.0.iter().map(|(name, _)| name.clone()).collect(),
             functions: Vec::new(),
-            scopes: operator.clone(),
+            granted: operator.clone(),
             input_bytes: limits.input_bytes,
             output_bytes: limits.output_bytes,
         };
@@ -91,7 +138,7 @@ impl FunctionTable {
         for (index, (collection, functions)) in declared.0.iter().enumerate() {
             for (name, declaration) in &functions.0 {
                 let question = Question { collection, function: name, operation: Operation::Invoke, input: None };
-                if permission::decide(&operator, &question).is_err() {
+                if permission::decide(&operator.callbacks, &question).is_err() {
                     left_out.push(format!("{collection}.{name}"));
                     continue;
                 }
@@ -103,11 +150,43 @@ impl FunctionTable {
             warnings
                 .push(warning(WarningCode::FunctionDisabled, format!("the operator's policy lets no program of this user call {names}")));
         }
+        configured.iter().for_each(|function| table.add_configured(function, limits));
         if let Some(scope) = permissions.and_then(|permissions| permissions.host_function.as_ref()) {
-            let all: Vec<(&str, &str)> = pairs(declared).map(|(collection, name, _)| (collection, name)).collect();
-            table.scopes = table.scopes.and(Origin::Request, Scope::load(scope, &all, &compiled)?);
+            let mut all: Vec<(&str, &str)> = pairs(declared).map(|(collection, name, _)| (collection, name)).collect();
+            all.extend(configured.iter().map(|function| (function.collection.as_str(), function.name.as_str())));
+            table.granted = table.granted.narrowed(&Scope::load(scope, &all, &compiled)?);
         }
         Ok((table, warnings))
+    }
+
+    /// A table with one configured function, for a call without a program.
+    pub(crate) fn one(function: &Arc<Configured>, operator: Granted, limits: &Limits, timeout: Option<Duration>) -> Self {
+        let (input_bytes, output_bytes) = (limits.input_bytes, limits.output_bytes);
+        let mut table = Self { collections: Vec::new(), functions: Vec::new(), granted: operator, input_bytes, output_bytes };
+        table.add_configured(function, limits);
+        if let (Some(function), Some(timeout)) = (table.functions.first_mut(), timeout) {
+            function.timeout = function.timeout.min(timeout);
+        }
+        table
+    }
+
+    fn add_configured(&mut self, function: &Arc<Configured>, limits: &Limits) {
+        let known = self.collections.iter().position(|name| *name == function.collection);
+        let collection = known.unwrap_or_else(|| {
+            self.collections.push(function.collection.clone());
+            self.collections.len() - 1
+        });
+        self.functions.push(Function {
+            collection,
+            collection_name: function.collection.clone(),
+            name: function.name.clone(),
+            full_name: function.full_name.clone(),
+            input: Some(Arc::clone(&function.input)),
+            output: function.output.clone(),
+            timeout: function.timeout.min(Duration::from_millis(limits.function_timeout_ms)),
+            effect: function.effect,
+            kind: Kind::Configured(Arc::clone(function)),
+        });
     }
 
     /// The table for the worker's order: a function's index is its place in it.
@@ -133,9 +212,12 @@ impl FunctionTable {
         self.functions.get(usize::try_from(index).ok()?)
     }
 
-    /// Who may call what.
-    pub(crate) const fn scopes(&self) -> &ScopeSet {
-        &self.scopes
+    /// Who may call a function.
+    pub(crate) const fn scopes(&self, function: &Function) -> &ScopeSet {
+        match function.kind {
+            Kind::Callback => &self.granted.callbacks,
+            Kind::Configured(_) => &self.granted.configured,
+        }
     }
 
     /// Longest input, in bytes.
@@ -170,6 +252,25 @@ pub(crate) fn check_names(declared: &HostFunctions<'_>) -> Result<(), ErrorData>
         distinct(functions.0.iter().map(|(name, _)| name.as_str()), &format!("hostFunctions.{collection}"), names::check_function)?;
     }
     Ok(())
+}
+
+/// A declared collection never stands in for, or mixes with, one of the operator.
+fn check_beside(declared: &HostFunctions<'_>, configured: &[Arc<Configured>]) -> Result<(), ErrorData> {
+    let count = pairs(declared).count() + configured.len();
+    if count > REGISTERED_FUNCTIONS {
+        return Err(invalid(format!(
+            "there are {count} functions, {} of them configured; at most {REGISTERED_FUNCTIONS} are taken: name those that are wanted in \
+             params.collections",
+            configured.len()
+        )));
+    }
+    let commands: std::collections::HashSet<String> = configured.iter().map(|function| names::kebab(&function.collection)).collect();
+    match declared.0.iter().find(|(name, _)| commands.contains(&names::kebab(name))) {
+        Some((name, _)) => {
+            Err(invalid(format!("hostFunctions.{name}: the operator has configured a collection of this name; rename yours")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Names that are well formed and do not meet in the command spelling.
@@ -258,6 +359,7 @@ fn function(
         output: schema(declaration.output_schema),
         timeout: Duration::from_millis(asked.min(limits.function_timeout_ms)),
         effect: declaration.effect.unwrap_or_default(),
+        kind: Kind::Callback,
     })
 }
 

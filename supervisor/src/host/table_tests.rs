@@ -7,13 +7,17 @@ use serde_json::{Value, json};
 
 const OWN: Principal = Principal { uid: 1000, gid: 1000 };
 
+fn both(scopes: ScopeSet) -> Granted {
+    Granted { callbacks: scopes.clone(), configured: scopes }
+}
+
 async fn built(functions: Value, permissions: Option<Value>) -> Result<(FunctionTable, Vec<Warning>), ErrorData> {
     let functions = functions.to_string();
     let permissions = permissions.map(|permissions| permissions.to_string());
     let declared: HostFunctions<'_> = serde_json::from_str(&functions).unwrap();
     let permissions: Option<Permissions<'_>> = permissions.as_deref().map(|text| serde_json::from_str(text).unwrap());
     let operator = ScopeSet::unconfigured(OWN.uid, 1000);
-    FunctionTable::build(Some(&declared), permissions.as_ref(), operator, &Limits::DEFAULT, (&SchemaCache::default(), 0)).await
+    FunctionTable::build(Some(&declared), permissions.as_ref(), (both(operator), &[]), &Limits::DEFAULT, (&SchemaCache::default(), 0)).await
 }
 
 async fn fault(functions: Value) -> (RequestCode, String) {
@@ -104,7 +108,7 @@ async fn what_the_operator_never_allows_is_not_there_and_what_the_request_denies
     let declared: HostFunctions<'_> = serde_json::from_str(&text).unwrap();
     let nobody = ScopeSet::unconfigured(OWN.uid, 0);
     let (table, warnings) =
-        FunctionTable::build(Some(&declared), None, nobody, &Limits::DEFAULT, (&SchemaCache::default(), 0)).await.unwrap();
+        FunctionTable::build(Some(&declared), None, (both(nobody), &[]), &Limits::DEFAULT, (&SchemaCache::default(), 0)).await.unwrap();
     assert!(table.collections().is_empty() && table.len() == 0);
     assert!(warnings[0].code == WarningCode::FunctionDisabled && warnings[0].message.contains("\"orders.refund\""));
 

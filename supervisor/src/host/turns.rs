@@ -36,6 +36,12 @@ impl Turns {
         Self { all: Arc::new(Semaphore::new(threads)), each: threads / 2, users: Mutex::default() }
     }
 
+    /// Exactly so many at one time, and all of them for one user while no other comes:
+    /// whoever comes then waits for one of these to be over, and no longer.
+    pub(crate) fn exactly(count: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(count)), each: count, users: Mutex::default() }
+    }
+
     /// Waits for a turn of this user. First among its own: only as many of one user
     /// stand in the common queue as may run, so that its length is that of the others.
     /// Nothing: there are no turns any more.

@@ -51,6 +51,7 @@ pub(crate) trait CounterStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreFault`]: then no budget could be trusted.
+    #[cfg_attr(not(test), expect(dead_code, reason = "asked by the store of the journal"))]
     fn load_all(&self, now_ms: u64) -> Result<Vec<SavedCount>, StoreFault>;
 
     /// Keeps these, by uid, key and `from_ms`, all in one transaction that is durable
@@ -196,6 +197,7 @@ impl Counters {
     ///
     /// # Errors
     /// [`StoreFault`] when it can not be read.
+    #[cfg_attr(not(test), expect(dead_code, reason = "begun by the journal, which has a store"))]
     pub(crate) fn kept_in(store: Box<dyn CounterStore>, clock: Box<dyn Clock>) -> Result<Self, StoreFault> {
         let mut counts = All::new();
         for saved in store.load_all(clock.now_ms())? {

@@ -9,13 +9,20 @@
 //! order of the sections' names; `*`. Whoever no section is about may do nothing.
 
 pub(crate) mod amount;
+mod cases;
 mod compile;
 pub(crate) mod counters;
 pub(crate) mod document;
+pub(crate) mod explain;
 mod facts;
+mod lint;
 pub(crate) mod peer;
 pub(crate) mod selector;
+mod show;
+pub(crate) mod tool;
 
+#[cfg(test)]
+mod reference_tests;
 #[cfg(test)]
 mod tests;
 
@@ -121,11 +128,6 @@ impl Sections {
             .or_else(|| by_group(&|gid| facts.groups.contains(&gid)))
             .or(self.everybody.as_ref())
     }
-
-    /// All of them, the most specific first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Section>> {
-        self.uids.values().chain(self.units.values()).chain(self.gids.iter().map(|(_, section)| section)).chain(&self.everybody)
-    }
 }
 
 /// All of the policy, as it was loaded.
@@ -182,7 +184,7 @@ impl Policy {
                 ceilings: self.ceilings,
                 quotas: Quotas::default(),
                 callbacks: ScopeSet::unconfigured(facts.uid, facts.uid),
-                functions: ScopeSet::default(),
+                functions: ScopeSet::unconfigured(facts.uid, self.own_uid),
                 version,
             });
         };
@@ -206,7 +208,9 @@ impl Policy {
 
     /// Whether any rule needs a person.
     pub(crate) fn asks(&self) -> bool {
-        self.sections.iter().flat_map(Sections::iter).any(|section| section.callbacks.asks() || section.functions.asks())
+        let Some(Sections { uids, units, gids, everybody }) = &self.sections else { return false };
+        let mut all = uids.values().chain(units.values()).chain(gids.iter().map(|(_, section)| section)).chain(everybody);
+        all.any(|section| section.callbacks.asks() || section.functions.asks())
     }
 
     /// Names this policy: the same tables have the same version.

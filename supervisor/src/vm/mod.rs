@@ -84,7 +84,8 @@ impl Vms {
     pub(crate) async fn create(self: &Arc<Self>, declared: Declared, parties: &Parties<'_>) -> Result<VmCreateResult, ErrorData> {
         let functions = declared.functions();
         let schemas = (&parties.service.schemas, parties.peer.uid);
-        let build = FunctionTable::build(Some(&functions), None, parties.grant.callbacks.clone(), &declared.limits, schemas);
+        let (granted, offered) = parties.granted(None)?;
+        let build = FunctionTable::build(Some(&functions), None, (granted, &offered), &declared.limits, schemas);
         parties.unless_stopped(build).await?;
         drop(functions);
         let uid = parties.peer.uid;

@@ -44,7 +44,9 @@ pub(crate) fn keep_only_id_capabilities() -> Result<(), Errno> {
 
 fn keep(wanted: CapabilitySet) -> Result<(), Errno> {
     let sets = CapabilitySets { effective: wanted, permitted: wanted, inheritable: CapabilitySet::empty() };
-    rustix::thread::set_capabilities(None, sets)?;
+    // A filter around brigd may refuse this; what counts is what the kernel shows then: who
+    // has nothing has nothing to give up.
+    let set = rustix::thread::set_capabilities(None, sets);
     let left = rustix::thread::capabilities(None)?;
-    if left.effective == wanted && left.permitted == wanted && left.inheritable.is_empty() { Ok(()) } else { Err(Errno::PERM) }
+    if left.effective == wanted && left.permitted == wanted && left.inheritable.is_empty() { Ok(()) } else { set.and(Err(Errno::PERM)) }
 }

@@ -63,8 +63,10 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     }
 
     fn anew(&self, valid: Valid, pending: &Pending<'_>, grant: &Grant) -> Claimed {
-        let scopes = self.table.scopes().under(&grant.callbacks);
-        Claimed::new(Arc::clone(&self.table), pending.index, valid.into_input()).within(scopes)
+        let function = pending.function;
+        let operator = if function.configured().is_some() { &grant.functions } else { &grant.callbacks };
+        let scopes = self.table.scopes(function).under(operator);
+        Claimed::new(Arc::clone(&self.table), pending.index, valid.into_input(), self.call_facts(pending.call)).within(scopes)
     }
 
     async fn ask(

@@ -5,6 +5,7 @@
 //! recorded call can be begun and delivered. Never talks to a client.
 
 use crate::host::audit::{AuditSink, Event, Record};
+use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, AskTerms, Input, Permit, Question, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable};
@@ -26,6 +27,7 @@ pub(crate) struct Claimed {
     input: Box<RawValue>,
     /// Other scopes than those of the table: of a policy that came after it.
     scopes: Option<ScopeSet>,
+    facts: CallFacts,
 }
 
 /// A claim that policy allows.
@@ -42,6 +44,9 @@ pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
     input_sha256: String,
+    /// Of the input, for the record.
+    shown: Option<Box<RawValue>>,
+    prepared: Option<Prepared>,
 }
 
 /// A valid call to which everybody has agreed who has to.
@@ -63,12 +68,14 @@ pub(super) struct Charged {
 pub(super) struct Recorded {
     claimed: Claimed,
     taken: Taken,
+    prepared: Option<Prepared>,
 }
 
 /// A call that is given to whoever runs it. Its effect can not be undone.
 #[derive(Debug)]
 pub(super) struct Begun {
     claimed: Claimed,
+    prepared: Option<Prepared>,
 }
 
 /// Why a call does not run.
@@ -91,8 +98,8 @@ impl Refused {
 }
 
 impl Claimed {
-    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>) -> Self {
-        Self { table, function, input, scopes: None }
+    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
+        Self { table, function, input, scopes: None, facts }
     }
 
     /// To be decided within these scopes.
@@ -100,8 +107,8 @@ impl Claimed {
         Self { scopes: Some(scopes), ..self }
     }
 
-    fn scopes(&self) -> &ScopeSet {
-        self.scopes.as_ref().unwrap_or_else(|| self.table.scopes())
+    fn scopes<'s>(&'s self, function: &'s Function) -> &'s ScopeSet {
+        self.scopes.as_ref().unwrap_or_else(|| self.table.scopes(function))
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -119,14 +126,15 @@ impl Claimed {
     /// judging then says.
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
-        let schemas = self.function().ok()?.input.iter().chain(self.scopes().conditions());
+        let function = self.function().ok()?;
+        let schemas = function.input.iter().chain(self.scopes(function).conditions());
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter()).chain(self.scopes().conditions());
+        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.scopes(function).conditions()));
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
     }
 
@@ -138,7 +146,7 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.scopes();
+        let scopes = self.scopes(function);
         let mut tree = None;
         if scopes.looks_at_input() {
             let counts = self.within_bounds(function)?;
@@ -184,6 +192,7 @@ impl Permitted {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
+        let (mut prepared, mut shown) = (None, None);
         if let Some(schema) = &function.input {
             schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             let tree = match tree {
@@ -193,6 +202,11 @@ impl Permitted {
             if !schema.is_valid(&tree) {
                 return Err(invalid_input(function, &schema.explain(&tree, false)));
             }
+            if let Some(configured) = function.configured() {
+                let made = configured.prepared(&tree, &claimed.facts);
+                prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
+                shown = configured.recorded_input(&claimed.input, &tree);
+            }
         }
         if permit.ask().is_some() {
             // A person must not be shown another input than the function gets, as of a key
@@ -200,7 +214,7 @@ impl Permitted {
             claimed.readable(function)?;
         }
         let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
-        Ok(Valid { claimed, permit, input_sha256 })
+        Ok(Valid { claimed, permit, input_sha256, shown, prepared })
     }
 }
 
@@ -261,12 +275,13 @@ impl Charged {
             input_sha256: &valid.input_sha256,
             input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
             effect: function.effect,
+            input: valid.shown.as_deref(),
         };
         sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed, taken })
+        Ok(Recorded { claimed: valid.claimed, taken, prepared: valid.prepared })
     }
 }
 
@@ -274,7 +289,7 @@ impl Recorded {
     /// The function is about to be called: what was taken of budgets stays taken.
     pub(super) fn begun(self) -> Begun {
         self.taken.spent();
-        Begun { claimed: self.claimed }
+        Begun { claimed: self.claimed, prepared: self.prepared }
     }
 }
 
@@ -282,6 +297,11 @@ impl Begun {
     /// The input as the guest's own text.
     pub(super) fn input(&self) -> &RawValue {
         &self.claimed.input
+    }
+
+    /// What a configured function runs for it; taken once.
+    pub(super) const fn prepared(&mut self) -> Option<Prepared> {
+        self.prepared.take()
     }
 }
 

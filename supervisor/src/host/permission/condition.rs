@@ -28,7 +28,11 @@ pub(super) fn compiled(place: &str, written: &toml::Value) -> Result<(Arc<Schema
     Ok((Arc::new(schema), text))
 }
 
-fn json(place: &str, written: &toml::Value) -> Result<Value, ConfigFault> {
+/// The JSON form of a value of TOML.
+///
+/// # Errors
+/// What has none, with its place.
+pub(crate) fn json(place: &str, written: &toml::Value) -> Result<Value, ConfigFault> {
     Ok(match written {
         toml::Value::String(text) => Value::String(text.clone()),
         toml::Value::Integer(number) => Value::from(*number),

@@ -145,7 +145,6 @@ const PARTLY: &[(&str, &str)] = &[
         "Intl has NumberFormat, DateTimeFormat, PluralRules, RelativeTimeFormat, ListFormat, DisplayNames, Collator, getCanonicalLocales and supportedValuesOf",
     ),
     ("performance", "performance has now, mark, measure and their entries"),
-    ("import.meta", "a program is no file and has no import.meta"),
 ];
 
 /// Why a global of this name is not there.

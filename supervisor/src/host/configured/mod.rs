@@ -1,0 +1,308 @@
+//! Configured functions: those of the operator, in `functions.d`.
+//!
+//! Owns the catalogue: what is configured, what of it a principal may see, and the way
+//! from a permitted call to the program that runs it. Never decides who may call what:
+//! [`super::permission`] does, for each call again.
+
+mod arguments;
+mod command;
+mod credentials;
+mod file;
+mod load;
+mod ownership;
+mod rate;
+mod run;
+mod users;
+
+pub(crate) use arguments::CallFacts;
+pub(crate) use command::Prepared;
+pub(crate) use credentials::Source;
+pub(crate) use file::Detail;
+pub(crate) use load::load;
+
+use super::call::Judges;
+use super::callback::{CallAnswer, Delivery};
+use super::permission::{self, Question, ScopeSet};
+use super::redact::Redactor;
+use super::schema::{Cost, Schema};
+use super::turns::{Turn, Turns};
+use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
+use brig_protocol::codes::CallCode;
+use brig_protocol::names;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One configured function.
+#[derive(Debug)]
+pub(crate) struct Configured {
+    /// Name of the collection.
+    pub(crate) collection: String,
+    /// Name within it.
+    pub(crate) name: String,
+    /// `collection.function`.
+    pub(crate) full_name: String,
+    /// For the model.
+    pub(crate) description: String,
+    /// JSON Schema of the input, as text.
+    pub(crate) input_text: Box<RawValue>,
+    /// JSON Schema of the output, as text.
+    pub(crate) output_text: Option<Box<RawValue>>,
+    /// For the model; each was checked.
+    pub(crate) examples: Vec<ExampleShown>,
+    /// Checked before it runs.
+    pub(crate) input: Arc<Schema>,
+    /// Checked before anybody gets the output.
+    pub(crate) output: Option<Arc<Schema>>,
+    /// Longest time for one call.
+    pub(crate) timeout: Duration,
+    /// What it does to the world.
+    pub(crate) effect: Effect,
+    /// Whether a call whose effect is unknown may be made again.
+    pub(crate) retry: Retry,
+    /// What the audit record of a call holds of its input.
+    pub(crate) detail: Detail,
+    turns: Turns,
+    rate: Option<Mutex<rate::Rate>>,
+    redactor: Redactor,
+    kind: Kind,
+}
+
+/// What a configured function is.
+#[derive(Debug)]
+enum Kind {
+    /// A program.
+    Command(command::Command),
+}
+
+/// A call that may run.
+pub(crate) struct Running<'a> {
+    /// Its place among those that run.
+    pub(crate) place: Place,
+    /// What it runs.
+    pub(crate) prepared: Prepared,
+    /// Which call it is.
+    pub(crate) delivery: &'a Delivery<'a>,
+    /// Longest output.
+    pub(crate) output_bytes: u64,
+    /// Where a long output is looked through.
+    pub(crate) judges: &'a Judges,
+    /// For whom.
+    pub(crate) uid: u32,
+}
+
+/// A call that was let in: it holds its place until it is over.
+#[derive(Debug)]
+pub(crate) struct Place {
+    turn: Turn,
+}
+
+impl Configured {
+    /// What a call with a valid input runs.
+    ///
+    /// # Errors
+    /// A half sentence that follows "the input"; the call does not run.
+    pub(crate) fn prepared(&self, input: &Value, facts: &CallFacts) -> Result<Prepared, String> {
+        let Kind::Command(command) = &self.kind;
+        command.prepared(input, facts)
+    }
+
+    /// What the audit record of a call holds of its input besides the hash, never with a
+    /// credential.
+    pub(crate) fn recorded_input(&self, text: &RawValue, input: &Value) -> Option<Box<RawValue>> {
+        match self.detail {
+            Detail::Hash => None,
+            Detail::Redacted => serde_json::value::to_raw_value(&lengths(input)).ok(),
+            Detail::Full => match self.redactor.clean_json(text.get()) {
+                Some(clean) => RawValue::from_string(clean).ok(),
+                None => Some(text.to_owned()),
+            },
+        }
+    }
+
+    /// Waits for a place among the calls that run, and counts the call.
+    ///
+    /// # Errors
+    /// How long until one more may begin.
+    pub(crate) async fn place(&self, uid: u32) -> Result<Place, Duration> {
+        // The turns are never closed.
+        let turn = self.turns.take(uid).await.ok_or(Duration::from_secs(1))?;
+        if let Some(rate) = &self.rate {
+            rate.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())?;
+        }
+        Ok(Place { turn })
+    }
+
+    /// Runs a call. Dropping the future ends what it started. A long output is looked
+    /// through where long judgements are made.
+    pub(crate) async fn run(self: &Arc<Self>, call: Running<'_>) -> CallAnswer {
+        let Kind::Command(command) = &self.kind;
+        let Running { place, prepared, delivery, output_bytes, judges, uid } = call;
+        let orders = match command.orders(prepared).to_bytes() {
+            Ok(orders) => orders,
+            Err(message) => return CallAnswer::Failed { message, data: None },
+        };
+        let finished = match run::run(orders, command.fed(delivery.input), output_bytes, place.turn).await {
+            Ok(finished) => finished,
+            Err(fault) => {
+                tracing::error!(function = %self.full_name, %fault, "the program of a function could not be started");
+                return CallAnswer::Failed {
+                    message: "the program could not be started; the log of brigd says why".to_owned(),
+                    data: None,
+                };
+            }
+        };
+        let cost = if finished.is_long() { Cost::LONG } else { Cost::NONE };
+        let (function, evaluation, call) = (Arc::clone(self), delivery.evaluation.to_owned(), delivery.call);
+        let judged = judges.run(uid, cost, move || function.answer(finished, &evaluation, call)).await;
+        judged.unwrap_or_else(|| CallAnswer::Spoilt {
+            code: CallCode::InvalidOutput,
+            fault: "could not be looked through for credentials".to_owned(),
+            bytes: 0,
+        })
+    }
+
+    fn answer(&self, finished: run::Finished, evaluation: &str, call: u64) -> CallAnswer {
+        let Kind::Command(command) = &self.kind;
+        let label = run::Label { function: &self.full_name, evaluation, call };
+        finished.log(label, &self.redactor);
+        command.answer(finished, label, &self.redactor)
+    }
+
+    /// In short.
+    pub(crate) fn listed(&self) -> FunctionListed {
+        FunctionListed {
+            function: self.full_name.clone(),
+            collection: self.collection.clone(),
+            description: self.description.clone(),
+            effect: self.effect,
+        }
+    }
+
+    /// In full.
+    pub(crate) fn described(&self) -> FunctionsDescribeResult {
+        FunctionsDescribeResult {
+            function: self.full_name.clone(),
+            collection: self.collection.clone(),
+            description: self.description.clone(),
+            input_schema: self.input_text.clone(),
+            output_schema: self.output_text.clone(),
+            examples: self.examples.clone(),
+            timeout_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            effect: self.effect,
+            retry: self.retry,
+        }
+    }
+
+    fn is_allowed(&self, scopes: &ScopeSet, operation: Operation) -> bool {
+        let question = Question { collection: &self.collection, function: &self.name, operation, input: None };
+        permission::decide(scopes, &question).is_ok()
+    }
+}
+
+/// The same value with its texts and numbers taken out: what is left is its shape.
+fn lengths(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(format!("[{} bytes]", text.len())),
+        Value::Number(_) => Value::from("[number]"),
+        Value::Array(items) => items.iter().map(lengths).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), lengths(value))).collect::<serde_json::Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
+}
+
+/// A file that is not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Disabled {
+    /// The file, or the folder of all.
+    pub(crate) file: PathBuf,
+    /// A half sentence that follows its name.
+    pub(crate) fault: String,
+}
+
+impl std::fmt::Display for Disabled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.fault)
+    }
+}
+
+/// Everything that is configured.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    functions: Vec<Arc<Configured>>,
+    disabled: Vec<Disabled>,
+    redactor: Redactor,
+}
+
+impl Catalogue {
+    fn new(mut functions: Vec<Arc<Configured>>, disabled: Vec<Disabled>, redactor: Redactor) -> Self {
+        functions.sort_by(|one, other| one.full_name.cmp(&other.full_name));
+        Self { functions, disabled, redactor }
+    }
+
+    fn nothing_of(folder: &Path, fault: String) -> Self {
+        Self { disabled: vec![Disabled { file: folder.to_owned(), fault }], ..Self::default() }
+    }
+
+    /// The files that are not used.
+    pub(crate) fn disabled(&self) -> &[Disabled] {
+        &self.disabled
+    }
+
+    /// Looks for every credential that was loaded.
+    pub(crate) const fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// How many functions there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// What a principal may list, by name, with its schemas: what is not here is not told.
+    pub(crate) fn visible<'c>(&'c self, scopes: &'c ScopeSet) -> impl Iterator<Item = &'c Arc<Configured>> {
+        self.functions.iter().filter(|function| function.is_allowed(scopes, Operation::List))
+    }
+
+    /// What a program of a principal could call, in the collections that it asks for: all
+    /// of them when it asks for none.
+    ///
+    /// # Errors
+    /// A collection that the principal has nothing of, with the nearest that it has.
+    pub(crate) fn offered(&self, scopes: &ScopeSet, collections: Option<&[String]>) -> Result<Vec<Arc<Configured>>, UnknownCollection> {
+        let callable: Vec<&Arc<Configured>> =
+            self.functions.iter().filter(|function| function.is_allowed(scopes, Operation::Invoke)).collect();
+        let Some(wanted) = collections else { return Ok(callable.into_iter().cloned().collect()) };
+        for name in wanted {
+            if !callable.iter().any(|function| function.collection == *name) {
+                let known = callable.iter().map(|function| function.collection.as_str());
+                let near = super::schema::phrase::nearest(name, known).map(str::to_owned);
+                return Err(UnknownCollection { name: name.clone(), near });
+            }
+        }
+        Ok(callable.into_iter().filter(|function| wanted.contains(&function.collection)).cloned().collect())
+    }
+
+    /// The function of this name, `collection.function` or its command spelling, if the
+    /// principal may do that with it. One that it may not is as unknown as one that is not.
+    pub(crate) fn find(&self, scopes: &ScopeSet, name: &str, operation: Operation) -> Option<&Arc<Configured>> {
+        let is_it = |function: &Configured| match name.split_once(':') {
+            Some((collection, command)) => names::kebab(&function.collection) == collection && names::kebab(&function.name) == command,
+            None => function.full_name == name,
+        };
+        self.functions.iter().find(|function| is_it(function) && function.is_allowed(scopes, operation))
+    }
+}
+
+/// A collection that is not there for a principal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownCollection {
+    /// As it was asked for.
+    pub(crate) name: String,
+    /// The nearest that it has.
+    pub(crate) near: Option<String>,
+}

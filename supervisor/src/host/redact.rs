@@ -1,0 +1,373 @@
+//! Finding credentials in what leaves brigd.
+//!
+//! Owns the one list of forms in which a credential is looked for, and putting
+//! `[redacted:NAME]` in its place: as it is, in base64 (standard and URL alphabet, with
+//! whatever stands before it), percent-encoded, escaped as in JSON, in hexadecimal, and
+//! each long line of one that has several. Never holds back a text: what can not be
+//! mended is refused by its caller.
+//!
+//! What it can not see: a credential cut into parts, compressed, encrypted, or encoded
+//! twice. That a function gives a credential away at all is a fault of the function; this
+//! is the net below it.
+//!
+//! The forms are copies of the credentials. They live as long as brigd, in a process that
+//! nobody may trace and that leaves no core.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Shortest credential, in bytes: a shorter one is found in texts that have nothing to
+/// do with it.
+pub(crate) const LEAST_BYTES: usize = 6;
+/// Shortest line of a credential that is looked for by itself, in bytes.
+const LINE_BYTES: usize = 16;
+
+/// One credential to look for.
+#[derive(Clone, Copy)]
+pub(crate) struct Planted<'a> {
+    /// What stands in its place.
+    pub(crate) name: &'a str,
+    /// Its text.
+    pub(crate) text: &'a [u8],
+}
+
+/// Looks for every credential that was loaded.
+#[derive(Clone, Default)]
+pub(crate) struct Redactor {
+    forms: Option<Arc<Forms>>,
+}
+
+/// A form in which a credential may stand.
+struct Form {
+    /// Of which credential, by place in the names.
+    of: usize,
+    /// Cut out of base64: the letters beside it are part of it as well.
+    within_base64: bool,
+}
+
+struct Forms {
+    names: Vec<String>,
+    /// Letters count as they are written.
+    exact: AhoCorasick,
+    exact_forms: Vec<Form>,
+    /// Hexadecimal digits, which may be of either case.
+    folded: AhoCorasick,
+    folded_forms: Vec<Form>,
+}
+
+/// Where something was found.
+struct Found {
+    start: usize,
+    end: usize,
+    of: usize,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").field("credentials", &self.forms.as_ref().map_or(0, |forms| forms.names.len())).finish()
+    }
+}
+
+/// Why there is no redactor: then nothing that has a credential may run.
+#[derive(Debug, thiserror::Error)]
+#[error("the forms of the credentials could not be compiled: {0}")]
+pub(crate) struct RedactFault(#[from] aho_corasick::BuildError);
+
+impl Redactor {
+    /// One that looks for these.
+    ///
+    /// # Errors
+    /// When the credentials are too large altogether.
+    pub(crate) fn new(planted: &[Planted<'_>]) -> Result<Self, RedactFault> {
+        if planted.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut exact: BTreeSet<(Vec<u8>, usize, bool)> = BTreeSet::new();
+        let mut folded: BTreeSet<(Vec<u8>, usize, bool)> = BTreeSet::new();
+        for (of, Planted { text, .. }) in planted.iter().enumerate() {
+            for part in parts(text) {
+                exact.extend(exact_forms(part).into_iter().map(|(form, cut)| (form, of, cut)));
+                folded.extend(folded_forms(part).into_iter().map(|form| (form, of, false)));
+            }
+        }
+        let build = |forms: &BTreeSet<(Vec<u8>, usize, bool)>, fold| {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .ascii_case_insensitive(fold)
+                .build(forms.iter().map(|(form, _, _)| form))
+        };
+        let kinds = |forms: &BTreeSet<(Vec<u8>, usize, bool)>| {
+            forms.iter().map(|(_, of, within_base64)| Form { of: *of, within_base64: *within_base64 }).collect()
+        };
+        let forms = Forms {
+            names: planted.iter().map(|planted| planted.name.to_owned()).collect(),
+            exact: build(&exact, false)?,
+            exact_forms: kinds(&exact),
+            folded: build(&folded, true)?,
+            folded_forms: kinds(&folded),
+        };
+        Ok(Self { forms: Some(Arc::new(forms)) })
+    }
+
+    /// The text with a mark in the place of each credential; the same text when there is
+    /// none in it.
+    pub(crate) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(forms) = &self.forms else { return Cow::Borrowed(text) };
+        let found = forms.find(text.as_bytes());
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(forms.marked(text, &found)) }
+    }
+
+    /// The same for a JSON text, which stays one: strings are looked at as what they
+    /// mean, however they are escaped, and a number that is a credential becomes a
+    /// string. `None`: there is none in it.
+    pub(crate) fn clean_json(&self, text: &str) -> Option<String> {
+        let forms = self.forms.as_ref()?;
+        if !text.contains('\\') && forms.find(text.as_bytes()).is_empty() {
+            return None;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut changed = false;
+        let mut rest = text;
+        while let Some((before, string, after)) = next_string(rest) {
+            changed |= forms.write_bare(before, &mut out);
+            changed |= forms.write_string(string, &mut out);
+            rest = after;
+        }
+        changed |= forms.write_bare(rest, &mut out);
+        changed.then_some(out)
+    }
+}
+
+impl Forms {
+    /// All places, in order, none within another.
+    fn find(&self, text: &[u8]) -> Vec<Found> {
+        let place = |found: aho_corasick::Match, forms: &[Form]| {
+            let form = forms.get(found.pattern().as_usize());
+            let (mut start, mut end) = (found.start(), found.end());
+            if form.is_some_and(|form| form.within_base64) {
+                (start, end) = widened(text, start, end);
+            }
+            Found { start, end, of: form.map_or(0, |form| form.of) }
+        };
+        let mut all: Vec<Found> = self.exact.find_iter(text).map(|found| place(found, &self.exact_forms)).collect();
+        all.extend(self.folded.find_iter(text).map(|found| place(found, &self.folded_forms)));
+        all.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
+        let mut merged: Vec<Found> = Vec::with_capacity(all.len());
+        for found in all {
+            match merged.last_mut() {
+                Some(last) if found.start < last.end => last.end = last.end.max(found.end),
+                _ => merged.push(found),
+            }
+        }
+        merged
+    }
+
+    fn marked(&self, text: &str, found: &[Found]) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for found in found {
+            // A form may begin or end within a character only if the credential is not text.
+            let (start, end) = (floor(text, found.start), ceiling(text, found.end));
+            out.push_str(text.get(from..start).unwrap_or_default());
+            out.push_str("[redacted:");
+            out.push_str(self.names.get(found.of).map_or("", String::as_str));
+            out.push(']');
+            from = end.max(from);
+        }
+        out.push_str(text.get(from..).unwrap_or_default());
+        out
+    }
+
+    /// What stands between strings. Whether anything was found.
+    fn write_bare(&self, text: &str, out: &mut String) -> bool {
+        if self.find(text.as_bytes()).is_empty() {
+            out.push_str(text);
+            return false;
+        }
+        let is_scalar = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        let mut rest = text;
+        let mut changed = false;
+        while let Some(start) = rest.find(is_scalar) {
+            let (before, tail) = rest.split_at(start);
+            let (scalar, after) = tail.split_at(tail.find(|c| !is_scalar(c)).unwrap_or(tail.len()));
+            out.push_str(before);
+            let found = self.find(scalar.as_bytes());
+            if found.is_empty() {
+                out.push_str(scalar);
+            } else {
+                changed = true;
+                out.push_str(&quoted(&self.marked(scalar, &found)));
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        changed
+    }
+
+    /// One string with its quotes. Whether anything was found.
+    fn write_string(&self, string: &str, out: &mut String) -> bool {
+        let Ok(meant) = serde_json::from_str::<String>(string) else {
+            // Not a string that any reader takes: its reader says so.
+            out.push_str(string);
+            return false;
+        };
+        let found = self.find(meant.as_bytes());
+        if found.is_empty() {
+            out.push_str(string);
+            return false;
+        }
+        out.push_str(&quoted(&self.marked(&meant, &found)));
+        true
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What comes before the next string of a JSON text, the string with its quotes, the rest.
+fn next_string(text: &str) -> Option<(&str, &str, &str)> {
+    let start = text.find('"')?;
+    let (before, tail) = text.split_at(start);
+    let mut escaped = false;
+    for (index, byte) in tail.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => {
+                let (string, after) = tail.split_at(index + 1);
+                return Some((before, string, after));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A credential and its long lines.
+fn parts(text: &[u8]) -> Vec<&[u8]> {
+    let mut parts = vec![text];
+    if text.contains(&b'\n') {
+        parts.extend(text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| line.len() >= LINE_BYTES));
+    }
+    parts
+}
+
+/// Forms in which the case of letters counts, and whether each is a part of base64.
+fn exact_forms(text: &[u8]) -> Vec<(Vec<u8>, bool)> {
+    let mut forms = vec![(text.to_vec(), false)];
+    if let Ok(text) = std::str::from_utf8(text) {
+        let json = quoted(text);
+        let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
+        forms.push((json.replace('/', "\\/").into_bytes(), false));
+        forms.push((ascii_json(&json).into_bytes(), false));
+        forms.push((json.into_bytes(), false));
+    }
+    for encoding in [&BASE64_NOPAD, &BASE64URL_NOPAD] {
+        for before in 0..3_usize {
+            let mut shifted = vec![0; before];
+            shifted.extend_from_slice(text);
+            let encoded = encoding.encode(&shifted);
+            // Letters that also hold bits of what stands before or after.
+            let first = [0, 2, 3].get(before).copied().unwrap_or(0);
+            let last = encoded.len() - usize::from(shifted.len() % 3 != 0);
+            let core = encoded.as_bytes().get(first..last).unwrap_or_default();
+            if core.len() >= LEAST_BYTES {
+                forms.push((core.to_vec(), true));
+            }
+        }
+    }
+    forms
+}
+
+/// Forms in which the case of letters does not count.
+fn folded_forms(text: &[u8]) -> Vec<Vec<u8>> {
+    let percent = |byte: &u8| format!("%{byte:02x}");
+    let unreserved = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let url: String = text.iter().map(|byte| if unreserved(byte) { char::from(*byte).to_string() } else { percent(byte) }).collect();
+    // As in a form, as encodeURI and encodeURIComponent leave it, and every byte of it.
+    let form = url.replace("%20", "+");
+    let component: String = text
+        .iter()
+        .map(|byte| if unreserved(byte) || b"!*'()".contains(byte) { char::from(*byte).to_string() } else { percent(byte) })
+        .collect();
+    let whole: String = text
+        .iter()
+        .map(|byte| if unreserved(byte) || b"!*'();/?:@&=+$,#".contains(byte) { char::from(*byte).to_string() } else { percent(byte) })
+        .collect();
+    let every: String = text.iter().map(percent).collect();
+    let escaped: String = text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    let spelt: String = String::from_utf8_lossy(text).encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    [url, form, component, whole, every, escaped, spelt, HEXLOWER.encode(text)].into_iter().map(String::into_bytes).collect()
+}
+
+/// JSON with every character above ASCII escaped, as some writers do.
+fn ascii_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character.is_ascii() {
+            out.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string never fails.
+                write!(out, "\\u{unit:04x}").unwrap_or(());
+            }
+        }
+    }
+    out
+}
+
+/// One more letter of base64 on each side, and the padding.
+fn widened(text: &[u8], start: usize, end: usize) -> (usize, usize) {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+    let start = start.checked_sub(1).filter(|before| text.get(*before).is_some_and(is_letter)).unwrap_or(start);
+    let mut end = end + usize::from(text.get(end).is_some_and(is_letter));
+    while text.get(end) == Some(&b'=') {
+        end += 1;
+    }
+    (start, end)
+}
+
+fn floor(text: &str, mut index: usize) -> usize {
+    while !text.is_char_boundary(index) {
+        index -= 1;
+    }
+    index
+}
+
+fn ceiling(text: &str, mut index: usize) -> usize {
+    while index < text.len() && !text.is_char_boundary(index) {
+        index += 1;
+    }
+    index
+}
+
+/// How many sets of credentials are looked for: those in use, and those before them, which
+/// calls that still run may speak of.
+const SETS: usize = 8;
+
+static PROCESS: RwLock<Vec<Arc<Redactor>>> = RwLock::new(Vec::new());
+
+/// Makes this the redactor of everything that brigd logs, beside the last few before it.
+pub(crate) fn install(redactor: Redactor) {
+    let mut sets = PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    sets.insert(0, Arc::new(redactor));
+    sets.truncate(SETS);
+}
+
+/// A line of the log as it may be written.
+pub(crate) fn clean_log(text: &str) -> Cow<'_, str> {
+    let sets = PROCESS.read().unwrap_or_else(PoisonError::into_inner);
+    sets.iter().fold(Cow::Borrowed(text), |text, redactor| match redactor.clean(&text) {
+        Cow::Owned(clean) => Cow::Owned(clean),
+        Cow::Borrowed(_) => text,
+    })
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! What in a policy is allowed and yet most likely not meant.
+//!
+//! Owns the warnings of `brigd policy check`. A policy with warnings loads.
+
+use super::document::{PrincipalTable, RuleTable, RulesTable, ScopeTable};
+use crate::config::Config;
+use crate::host::permission::condition::spelt;
+use brig_protocol::client::{Mode, Operation};
+use brig_protocol::names::Pattern;
+
+/// One warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Warning {
+    /// The setting.
+    pub(super) place: String,
+    /// What about it.
+    pub(super) sentence: String,
+}
+
+/// Everything suspect.
+pub(super) fn warnings(config: &Config) -> Vec<Warning> {
+    let mut all = Vec::new();
+    for (name, table) in &config.principals {
+        let place = format!("principals.{}", spelt(name));
+        for (key, scope) in scopes(table) {
+            let place = format!("{place}.{key}");
+            match scope {
+                ScopeTable::All(mode) => open_to_all(name, &place, *mode, &mut all),
+                ScopeTable::Rules(rules) => of_rules(name, &place, rules, &mut all),
+            }
+        }
+    }
+    all
+}
+
+fn scopes(table: &PrincipalTable) -> impl Iterator<Item = (&'static str, &ScopeTable)> {
+    let both = [("callbacks", &table.callbacks), ("host_function", &table.host_function)];
+    both.into_iter().filter_map(|(key, scope)| Some((key, scope.as_ref()?)))
+}
+
+fn open_to_all(name: &str, place: &str, mode: Mode, all: &mut Vec<Warning>) {
+    if name == "*" && mode == Mode::Allow && place.ends_with("host_function") {
+        let sentence = "everybody who can reach the socket may call every configured function".to_owned();
+        all.push(Warning { place: place.to_owned(), sentence });
+    }
+}
+
+fn of_rules(name: &str, place: &str, rules: &RulesTable, all: &mut Vec<Warning>) {
+    open_to_all(name, place, rules.default, all);
+    for (index, rule) in rules.rules.iter().enumerate() {
+        let place = format!("{place}.rules[{index}]");
+        let mut warn = |key: &str, sentence: String| all.push(Warning { place: format!("{place}{key}"), sentence });
+        let later = rules.rules.iter().enumerate().skip(index + 1);
+        if let Some((by, _)) = later.into_iter().find(|(_, later)| hides(later, rule)) {
+            warn("", format!("this rule never decides: rules[{by}] comes later and matches all that it does; put the general rule first"));
+        }
+        let everything = rule.patterns.iter().any(|pattern| pattern == "**");
+        if name == "*" && rule.mode == Mode::Allow && everything && rule.when.is_none() && place.contains(".host_function.") {
+            warn("", "everybody who can reach the socket may call every configured function".to_owned());
+        }
+        if rule.mode == Mode::Allow
+            && let Some(member) = rule.when.as_ref().and_then(unheld)
+        {
+            warn(
+                ".when",
+                format!("an input without {member}, or with another type of it, fits as well; add a type and name it in \"required\""),
+            );
+        }
+        if rules.default == rule.mode && index == 0 && rule.when.is_none() && rule.budget.0.is_empty() && rule.why.is_none() {
+            warn("", "this rule says what the default says already".to_owned());
+        }
+    }
+}
+
+/// Whether the later of two rules always decides where the earlier would.
+fn hides(later: &RuleTable, earlier: &RuleTable) -> bool {
+    let same_condition = later.when.is_none() || later.when == earlier.when;
+    let operations = earlier.operations.iter().all(|operation: &Operation| later.operations.contains(operation));
+    let patterns = earlier.patterns.iter().all(|narrow| later.patterns.iter().any(|wide| covers(wide, narrow)));
+    same_condition && operations && patterns
+}
+
+/// Whether all that `narrow` matches is matched by `wide`. In doubt it is not.
+fn covers(wide: &str, narrow: &str) -> bool {
+    if wide == narrow || wide == "**" {
+        return true;
+    }
+    if narrow.contains(':') || wide.contains(':') {
+        return false;
+    }
+    if narrow.contains("**") {
+        // Only a prefix with everything behind it is wide enough.
+        return wide.strip_suffix("**").is_some_and(|prefix| !prefix.contains('*') && narrow.starts_with(prefix));
+    }
+    // A star of the narrow one is a character that only a star of the wide one takes.
+    let parts = narrow.split_once('.');
+    parts.is_some_and(|(collection, function)| Pattern::parse(wide).is_ok_and(|wide| wide.matches(collection, function)))
+}
+
+/// A member that a condition speaks about and that need not be there or be what it is
+/// compared as.
+fn unheld(when: &toml::Value) -> Option<String> {
+    let required: Vec<&str> =
+        when.get("required").and_then(toml::Value::as_array).into_iter().flatten().filter_map(toml::Value::as_str).collect();
+    let properties = when.get("properties")?.as_table()?;
+    properties.iter().find_map(|(name, schema)| {
+        let typed = ["type", "const", "enum"].iter().any(|key| schema.get(key).is_some());
+        (!typed || !required.contains(&name.as_str())).then(|| format!("{name:?}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(rules: &str) -> Vec<String> {
+        let text = format!("[principals.\"*\".host_function]\nrules = [{rules}]\n");
+        let config: Config = toml::from_str(&text).unwrap();
+        warnings(&config).into_iter().map(|warning| format!("{}: {}", warning.place, warning.sentence)).collect()
+    }
+
+    #[test]
+    fn a_rule_that_never_decides_is_told_with_the_one_that_hides_it() {
+        let hidden =
+            told("{ mode = \"deny\", patterns = [\"store.refund\"], why = \"w\" }, { mode = \"allow\", patterns = [\"store.*\"] }");
+        assert!(hidden.iter().any(|said| said.contains("rules[0]") && said.contains("rules[1] comes later")), "{hidden:?}");
+        let fine = told("{ mode = \"allow\", patterns = [\"store.*\"] }, { mode = \"deny\", patterns = [\"store.refund\"] }");
+        assert_eq!(fine, Vec::<String>::new());
+        let conditional = "{ mode = \"ask\", patterns = [\"store.*\"], when = { required = [\"a\"] }, ask = { approvers = [\"uid:1\"] } }";
+        assert_eq!(told(&format!("{{ mode = \"allow\", patterns = [\"store.*\"] }}, {conditional}")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_condition_that_lets_through_what_it_does_not_name_is_told() {
+        let rule = |when: &str| told(&format!("{{ mode = \"allow\", patterns = [\"a.b\"], when = {when} }}"));
+        assert!(rule("{ properties = { amount = { maximum = 100 } } }").iter().any(|said| said.contains("\"amount\"")));
+        assert!(!rule("{ properties = { amount = { type = \"number\" } } }").is_empty());
+        assert!(rule("{ properties = { amount = { type = \"number\", maximum = 100 } }, required = [\"amount\"] }").is_empty());
+    }
+
+    #[test]
+    fn everything_for_everybody_is_told() {
+        assert!(told("{ mode = \"allow\", patterns = [\"**\"] }").iter().any(|said| said.contains("everybody")));
+        let config: Config = toml::from_str("[principals.\"*\"]\nhost_function = \"allow\"\n").unwrap();
+        assert_eq!(warnings(&config).len(), 1);
+    }
+
+    fn pattern() -> impl Strategy<Value = String> {
+        proptest::string::string_regex("(\\*\\*|[ab*]{1,2})(\\.(\\*\\*|[ab*]{1,2})){0,2}")
+            .unwrap()
+            .prop_filter("reads", |text| Pattern::parse(text).is_ok())
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_that_covers_another_matches_all_that_it_does(wide in pattern(), narrow in pattern(), c in "[ab]{1,2}", f in "[ab]{1,2}(\\.[ab]{1,2})?") {
+            if covers(&wide, &narrow) && Pattern::parse(&narrow).unwrap().matches(&c, &f) {
+                prop_assert!(Pattern::parse(&wide).unwrap().matches(&c, &f), "{wide} {narrow} {c}.{f}");
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `brigd policy`: what a policy means, without running it.
+//!
+//! Owns the commands and their words. Never starts anything.
+
+use super::counters::Counters;
+use super::explain::{self, Name, Read};
+use super::selector::{Accounts, NamedAccounts, Selector, SystemAccounts};
+use super::{Facts, Policy, cases, lint, show};
+use crate::config::layers::Layers;
+use crate::config::tool::{DEFAULT_PATH, print};
+use crate::config::{Config, ConfigFault};
+use crate::host::permission::Kind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Say what a policy means, and test it before it is loaded.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum PolicyTool {
+    /// Read a policy, and say what it means and what in it is suspect.
+    Check {
+        /// The configuration file; `conf.d` beside it is read as well.
+        #[arg(default_value = DEFAULT_PATH)]
+        file: PathBuf,
+        /// Only the section for this principal, as in `uid:1000,group:agents`.
+        #[arg(long, value_name = "PRINCIPAL")]
+        principal: Option<String>,
+        /// A file of cases whose `[users]` and `[groups]` name ids.
+        #[arg(long, value_name = "CASES")]
+        names: Option<PathBuf>,
+    },
+    /// Run cases: who calls what, and what is to be decided.
+    Test {
+        /// The file of cases.
+        file: PathBuf,
+    },
+    /// Say what would be decided about one call, and by which rule.
+    Explain {
+        /// The configuration file; `conf.d` beside it is read as well.
+        #[arg(default_value = DEFAULT_PATH)]
+        file: PathBuf,
+        /// Who calls, as in `user:ada` or `uid:1000,gid:100,unit:agent.service`.
+        #[arg(long, value_name = "PRINCIPAL")]
+        principal: String,
+        /// What is called, as in `orders.refund`.
+        #[arg(long, value_name = "FUNCTION")]
+        function: String,
+        /// With what, as JSON; without it, whether any call could be allowed.
+        #[arg(long, value_name = "JSON")]
+        input: Option<String>,
+        /// It is a function that the client declares, not a configured one.
+        #[arg(long)]
+        callback: bool,
+        /// A file of cases whose `[users]` and `[groups]` name ids.
+        #[arg(long, value_name = "CASES")]
+        names: Option<PathBuf>,
+    },
+}
+
+/// Why a tool did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ToolFault {
+    /// The policy.
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
+    /// What was asked.
+    #[error("{0}")]
+    Asked(String),
+}
+
+impl PolicyTool {
+    /// Does the work: 0 when it is well, 1 when a case is not as expected, 2 when there
+    /// is something to be mended first.
+    pub(crate) fn run(&self) -> ExitCode {
+        let told = match self {
+            Self::Check { file, principal, names } => check(file, principal.as_deref(), names.as_deref()).map(|text| (text, true)),
+            Self::Test { file } => cases::run(file),
+            Self::Explain { file, principal, function, input, callback, names } => {
+                let kind = if *callback { Kind::Callbacks } else { Kind::Functions };
+                explain(file, names.as_deref(), principal, (kind, function), input.as_deref()).map(|text| (text, true))
+            }
+        };
+        match told {
+            Ok((text, true)) => print(&text),
+            Ok((text, false)) => {
+                print(&text);
+                ExitCode::from(1)
+            }
+            Err(fault) => {
+                eprintln!("brigd: {fault}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+/// A configuration and its policy, with names that a file of cases may add.
+pub(super) fn loaded(file: &Path, accounts: &NamedAccounts) -> Result<(Layers, Config, Policy), ToolFault> {
+    let layers = Layers::read(file)?;
+    let config = layers.config_with(accounts)?;
+    let policy = Policy::compile_with(&config, accounts, None).map_err(|fault| layers.placed(fault))?;
+    Ok((layers, config, policy))
+}
+
+fn named(names: Option<&Path>) -> Result<NamedAccounts, ToolFault> {
+    names.map_or_else(|| Ok(NamedAccounts::default()), |path| cases::read(path).map(|cases| cases.accounts()))
+}
+
+fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<String, ToolFault> {
+    let accounts = named(names)?;
+    let (layers, config, policy) = loaded(file, &accounts)?;
+    let files: Vec<String> = layers.files.iter().map(|file| file.display().to_string()).collect();
+    let mut text = format!("policy {} is valid: {}\n", policy.version(), files.join(", "));
+    let section = principal.map(|principal| facts(principal, &accounts)).transpose()?.map(|facts| policy.grant(&facts).section.to_string());
+    if policy.sections().is_none() {
+        text.push_str("there is no [principals]: root, the user that brigd runs as and clients.uids may call what they declare\n");
+    }
+    if section.as_deref() == Some("") && policy.sections().is_some() {
+        text.push_str("no section is about this principal: it may do nothing\n");
+    }
+    for (name, table) in config.principals.iter().filter(|(name, _)| section.as_ref().is_none_or(|section| section == *name)) {
+        show::section(name, table, &mut text);
+    }
+    for warning in lint::warnings(&config) {
+        let place = layers.innermost(&warning.place).map(|place| format!(" ({place})")).unwrap_or_default();
+        text.push_str(&format!("warning: {}{place}: {}\n", warning.place, warning.sentence));
+    }
+    Ok(text)
+}
+
+fn explain(
+    file: &Path,
+    names: Option<&Path>,
+    principal: &str,
+    (kind, function): (Kind, &str),
+    input: Option<&str>,
+) -> Result<String, ToolFault> {
+    let accounts = named(names)?;
+    let (_, _, policy) = loaded(file, &accounts)?;
+    let grant = policy.grant(&facts(principal, &accounts)?);
+    let name = Name::parse(function).map_err(ToolFault::Asked)?;
+    let read = input.map(|text| Read::new(text, explain::scopes(&grant, kind)));
+    let read = read.transpose().map_err(|fault| ToolFault::Asked(format!("the input {fault}")))?;
+    let said = explain::explained(&grant, kind, name, read.as_ref(), &Counters::default());
+    Ok(show::explained(function, &said))
+}
+
+/// Who is meant by `user:ada` or `uid:1,gid:2,gid:3,unit:a.service`. The first group is
+/// the primary one; a user of this system without any has its own.
+pub(super) fn facts(text: &str, accounts: &NamedAccounts) -> Result<Facts, ToolFault> {
+    let mut facts = Facts { uid: u32::MAX, gid: u32::MAX, ..Facts::default() };
+    for part in text.split(',').map(str::trim) {
+        match Selector::parse(part, accounts).map_err(|right| ToolFault::Asked(format!("the principal {part:?}: {right}")))? {
+            Selector::Uid(uid) => facts.uid = uid,
+            Selector::Gid(gid) if facts.gid == u32::MAX => facts.gid = gid,
+            Selector::Gid(gid) => facts.groups.push(gid),
+            Selector::Unit(unit) => facts.unit = Some(unit),
+            Selector::Everybody => {}
+        }
+    }
+    if facts.gid == u32::MAX
+        && let Some(name) = text.strip_prefix("user:")
+        && accounts.uid(name) == SystemAccounts.uid(name)
+    {
+        let (primary, others) = SystemAccounts.groups_of(name);
+        (facts.gid, facts.groups) = (primary.unwrap_or(u32::MAX), others);
+    }
+    Ok(facts)
+}

@@ -1,0 +1,350 @@
+// `brig mcp` through the official client and the protocol's conformance suite.
+// BRIG and BRIGD name the binaries.
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const { BRIG, BRIGD } = process.env;
+if (!BRIG || !BRIGD) throw new Error("BRIG and BRIGD must name the binaries; run tests/mcp");
+const ENV = { ...process.env, BRIG_SOCKET: "", BRIG_MCP_TOKEN: "" };
+const FOLDER = mkdtempSync(join(tmpdir(), "brig-mcp-"));
+const TOKEN = "a-token-of-the-tests-only";
+after(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const FUNCTIONS = join(FOLDER, "functions.json");
+writeFileSync(
+  FUNCTIONS,
+  JSON.stringify({
+    orders: {
+      list: {
+        description: "List a customer's orders.",
+        inputSchema: { type: "object", properties: { customer: { type: "string" } }, required: ["customer"] },
+        outputSchema: { type: "array", items: { type: "object", properties: { id: { type: "string" }, amount: { type: "number" } }, required: ["id", "amount"] } },
+        examples: [{ description: "All of one customer", input: { customer: "c1" } }],
+        static: [{ id: "o1", amount: 40 }, { id: "o2", amount: 2 }],
+      },
+      wait: { command: ["sh", "-c", `echo started > ${join(FOLDER, "started")}; exec sleep 60`] },
+      refund: { command: ["sh", "-c", "echo no money left >&2; exit 3"] },
+    },
+  }),
+);
+
+/** A file of many functions: what a large catalogue is. */
+function manyFunctions(count) {
+  const path = join(FOLDER, `many${count}.json`);
+  const names = ["create", "list", "update", "delete", "search"];
+  const nouns = ["Issue", "Order", "Customer", "Invoice", "Page", "Branch", "Message", "Event", "File", "User"];
+  const all = {};
+  for (let index = 0; index < count; index++) {
+    const verb = names[index % 5];
+    const noun = nouns[Math.floor(index / 5) % 10];
+    const collection = (all[`service${Math.floor(index / 50)}`] ??= {});
+    collection[`${verb}${noun}`] = {
+      description: `${verb[0].toUpperCase()}${verb.slice(1)} one ${noun.toLowerCase()} of the workspace, by its id or its fields.`,
+      inputSchema: {
+        type: "object",
+        properties: {
+          id: { type: "string", description: `Id of the ${noun.toLowerCase()}.` },
+          title: { type: "string", description: "Title, as it is shown." },
+          state: { type: "string", enum: ["open", "closed", "draft"] },
+          labels: { type: "array", items: { type: "string" } },
+          limit: { type: "integer", minimum: 1, maximum: 100, default: 30 },
+        },
+        required: ["id"],
+      },
+      outputSchema: { type: "object", properties: { id: { type: "string" }, url: { type: "string", format: "uri" } }, required: ["id"] },
+      static: { id: "x" },
+    };
+  }
+  writeFileSync(path, JSON.stringify(all));
+  return path;
+}
+
+async function stdio(args = ["--private", "--functions", FUNCTIONS], env = ENV) {
+  const client = new Client({ name: "tests", version: "1" });
+  const transport = new StdioClientTransport({ command: BRIG, args: ["mcp", ...args], env, stderr: "pipe" });
+  await client.connect(transport);
+  return client;
+}
+
+const run = (client, code, options, inputs) => client.callTool({ name: "execute", arguments: { code, ...(inputs ? { inputs } : {}) } }, undefined, options);
+
+/** Waits for a condition, and fails loudly when it does not come. */
+async function until(what, holds) {
+  const deadline = Date.now() + 20_000;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`${what} did not come within 20 s`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test("one tool declares every function and runs programs over them", async () => {
+  const client = await stdio();
+  const { tools } = await client.listTools();
+  assert.deepEqual(tools.map((tool) => tool.name), ["execute"]);
+  assert.match(tools[0].description, /declare const orders: \{[^]*List a customer's orders\.[^]*@example All of one customer: await orders\.list/);
+  const result = await run(client, "console.log('hello'); (await orders.list({ customer: inputs.c })).reduce((sum, one) => sum + one.amount, 0)", {}, { c: "c1" });
+  assert.equal(result.isError, false);
+  assert.equal(result.structuredContent.value, 42);
+  assert.deepEqual(result.structuredContent.calls.map((call) => [call.function, call.state]), [["orders.list", "completed"]]);
+  assert.match(result.content[0].text, /^42\n\nconsole: hello$/);
+  await client.close();
+});
+
+test("a failed program is told so that a model can repair it", async () => {
+  const client = await stdio();
+  const result = await run(client, "const all = await orders.list({ customer: 'c' });\nawait orders.refund({});\nreturn all");
+  assert.equal(result.isError, true);
+  const text = result.content[0].text;
+  for (const part of ["guest_error", "line 2", "await orders.refund({});", "no money left", "not undone", "1. orders.list completed", "2. orders.refund failed (function_failed)"]) {
+    assert.ok(text.includes(part), `${part} is not in\n${text}`);
+  }
+  const misspelt = await run(client, "await orders.lst({})");
+  assert.match(misspelt.content[0].text, /did you mean orders\.list\?/);
+  const input = await run(client, "await orders.list({ customer: 5 })");
+  assert.match(input.content[0].text, /customer/);
+  assert.equal(input.structuredContent.error.code, "guest_error");
+  await client.close();
+});
+
+test("arguments that are wrong are told with what is right", async () => {
+  const client = await stdio();
+  for (const [args, expected] of [[{}, /no "code"/], [{ code: 5 }, /must be a string/], [{ code: "1", inputs: [] }, /must be an object/], [{ code: "1", imputs: {} }, /imputs/]]) {
+    const result = await client.callTool({ name: "execute", arguments: args });
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, expected);
+  }
+  await assert.rejects(client.callTool({ name: "run", arguments: {} }), /there are execute/);
+  await client.close();
+});
+
+test("progress tells console lines and calls as they come", async () => {
+  const client = await stdio();
+  const seen = [];
+  await run(client, "console.log('first'); await orders.list({ customer: 'c' }); console.log('second'); 1", { onprogress: (note) => seen.push(note) });
+  assert.deepEqual(seen.map((note) => note.message), ["first", "calls orders.list", "second"]);
+  assert.deepEqual(seen.map((note) => note.progress), [1, 2, 3]);
+  await client.close();
+});
+
+test("cancelling the request cancels the evaluation and its calls", async () => {
+  const client = await stdio();
+  const stop = new AbortController();
+  const running = run(client, "await orders.wait({})", { signal: stop.signal });
+  running.catch(() => undefined);
+  await until("the call", () => existsSync(join(FOLDER, "started")));
+  stop.abort("enough");
+  await assert.rejects(running);
+  // The command belongs to a call that is over: its process is gone when the next program runs.
+  await until("the end of the command", async () => {
+    const { stdout } = await promisify(execFile)("sh", ["-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"], { maxBuffer: 1 << 26 });
+    return !stdout.includes("sleep 60 ");
+  });
+  assert.equal((await run(client, "1 + 1")).structuredContent.value, 2);
+  await client.close();
+});
+
+test("a large catalogue is named, searched and described", async () => {
+  const client = await stdio(["--private", "--functions", manyFunctions(500)]);
+  const { tools } = await client.listTools();
+  assert.deepEqual(tools.map((tool) => tool.name), ["execute", "search", "describe"]);
+  assert.ok(tools[0].description.length <= 24 * 1024, `${tools[0].description.length}`);
+  const found = await client.callTool({ name: "search", arguments: { query: "close an invoice update" } });
+  assert.match(found.content[0].text.split("\n")[0], /^service\d\.updateInvoice: /);
+  const described = await client.callTool({ name: "describe", arguments: { functions: ["service3.updateInvoice"] } });
+  assert.match(described.content[0].text, /declare const service3: \{[^]*updateInvoice\(input: \{[^]*id: string;/);
+  assert.ok(!described.content[0].text.includes("service2"), described.content[0].text);
+  const missing = await client.callTool({ name: "describe", arguments: { functions: ["service3.updateInvoices"] } });
+  assert.equal(missing.isError, true);
+  assert.match(missing.content[0].text, /near it are[^]*updateInvoice/);
+  assert.equal((await run(client, "(await service9.searchUser({ id: 'a' })).id")).structuredContent.value, "x");
+  await client.close();
+});
+
+test("patterns narrow what is offered and what can be called", async () => {
+  const client = await stdio(["--private", "--functions", FUNCTIONS, "--allow", "orders.*", "--deny", "orders.refund"]);
+  const [tool] = (await client.listTools()).tools;
+  assert.ok(tool.description.includes("  list(") && !tool.description.includes("refund"), tool.description);
+  const result = await run(client, "await orders.refund({})");
+  assert.equal(result.isError, true);
+  assert.ok(result.structuredContent.calls.every((call) => call.state === "refused"), JSON.stringify(result.structuredContent));
+  await client.close();
+});
+
+test("the sizes of the tool text are those of the document", async () => {
+  const text = readFileSync(join(HERE, "../../docs/mcp.md"), "utf8");
+  for (const count of [5, 50, 500]) {
+    const client = await stdio(["--private", "--functions", manyFunctions(count)]);
+    const { tools } = await client.listTools();
+    const tokens = Math.round(JSON.stringify(tools).length / 4 / 10) * 10;
+    await client.close();
+    const row = new RegExp(`\\| ${count} \\| ${tokens.toLocaleString("en-US")} \\|`);
+    assert.match(text, row, `docs/mcp.md should say that ${count} functions are ${tokens.toLocaleString("en-US")} tokens`);
+  }
+});
+
+/** A brigd on a socket of its own. */
+async function listening(socket) {
+  const child = spawn(BRIGD, ["--log", "warn", "--socket", socket], { stdio: ["ignore", "inherit", "inherit"] });
+  await until("brigd", async () => {
+    try {
+      await promisify(execFile)(BRIG, ["eval", "--socket", socket, "1"]);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return child;
+}
+
+test("a brigd that went away is found again, and what is unchanged is not told", async () => {
+  const socket = join(FOLDER, "brig.sock");
+  let brigd = await listening(socket);
+  const client = await stdio(["--socket", socket, "--functions", FUNCTIONS]);
+  let told = 0;
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void told++);
+  assert.equal((await run(client, "1")).structuredContent.value, 1);
+  brigd.kill("SIGKILL");
+  await once(brigd, "exit");
+  const lost = await run(client, "1");
+  assert.equal(lost.isError, true);
+  assert.match(lost.content[0].text, /brig\.sock|lost/);
+  brigd = await listening(socket);
+  await until("the connection", async () => !(await run(client, "2")).isError);
+  assert.equal(told, 0);
+  await client.close();
+  brigd.kill();
+  await once(brigd, "exit");
+});
+
+test("standard output has nothing but the protocol, and the end of input ends it", async () => {
+  const child = spawn(BRIG, ["mcp", "--private", "--verbose", "--functions", FUNCTIONS], { env: ENV, stdio: ["pipe", "pipe", "ignore"] });
+  const lines = [];
+  createInterface(child.stdout).on("line", (line) => lines.push(line));
+  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } } });
+  send({ method: "notifications/initialized" });
+  send({ id: 2, method: "tools/call", params: { name: "execute", arguments: { code: "console.error('x'); console.log('y'); 1" } } });
+  await until("the answer", () => lines.some((line) => JSON.parse(line).id === 2));
+  child.stdin.end();
+  const [code] = await once(child, "exit");
+  assert.equal(code, 0);
+  for (const line of lines) assert.equal(JSON.parse(line).jsonrpc, "2.0");
+});
+
+/** `brig mcp --listen`, once it says where. */
+async function listen(args, env = {}) {
+  const child = spawn(BRIG, ["mcp", "--private", "--functions", FUNCTIONS, ...args], { env: { ...ENV, ...env }, stdio: ["ignore", "ignore", "pipe"] });
+  const lines = createInterface(child.stderr);
+  for await (const line of lines) {
+    const at = /MCP over HTTP on (\S+)/.exec(line);
+    if (at) return { child, at: at[1] };
+  }
+  throw new Error("brig mcp ended before it listened");
+}
+
+async function ended(child) {
+  child.kill("SIGTERM");
+  const [code] = await once(child, "exit");
+  assert.equal(code, 0);
+}
+
+test("over TCP a token is needed, and no web page gets in", async () => {
+  const file = join(FOLDER, "token");
+  writeFileSync(file, `${TOKEN}\n`);
+  const { child, at } = await listen(["--listen", "127.0.0.1:0", "--token-file", file]);
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const client = new Client({ name: "tests", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(at), { requestInit: { headers } }));
+  assert.equal((await run(client, "(await orders.list({ customer: 'c' })).length")).structuredContent.value, 2);
+  const seen = [];
+  await run(client, "console.log('live'); 1", { onprogress: (note) => seen.push(note.message) });
+  assert.deepEqual(seen, ["live"]);
+  await client.close();
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } } });
+  const ask = (more) =>
+    new Promise((resolve, reject) => {
+      const request = http.request(at, { method: "POST", headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...more } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      request.on("error", reject);
+      request.end(body);
+    });
+  assert.equal(await ask(headers), 200);
+  assert.equal(await ask({}), 401);
+  assert.equal(await ask({ Authorization: `Bearer ${TOKEN}x` }), 401);
+  assert.equal(await ask({ ...headers, Origin: "https://evil.example" }), 403);
+  assert.equal(await ask({ ...headers, Origin: at.replace(/\/$/, "") }), 403);
+  assert.equal(await ask({ ...headers, Host: "evil.example" }), 403);
+  await ended(child);
+});
+
+test("a Unix socket is for its user alone and goes away with its server", async () => {
+  const socket = join(FOLDER, "mcp.sock");
+  const { child } = await listen(["--listen", `unix:${socket}`]);
+  assert.equal(statSync(socket).mode & 0o777, 0o600);
+  const status = await new Promise((resolve, reject) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } } });
+    const request = http.request({ socketPath: socket, method: "POST", path: "/", headers: { host: "localhost", "content-type": "application/json", accept: "application/json, text/event-stream" } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+  assert.equal(status, 200);
+  const second = spawn(BRIG, ["mcp", "--private", "--listen", `unix:${socket}`], { env: ENV, stdio: "ignore" });
+  assert.equal((await once(second, "exit"))[0], 2, "another one does not take the socket away");
+  assert.ok(existsSync(socket));
+  await ended(child);
+  assert.ok(!existsSync(socket));
+});
+
+test("the conformance suite passes in what is not about its own test server", async () => {
+  const { child, at } = await listen(["--listen", "127.0.0.1:0"], { BRIG_MCP_TOKEN: TOKEN });
+  // The suite knows no tokens: what stands before the server adds it, and nothing else.
+  const target = new URL(at);
+  const proxy = http.createServer((question, answer) => {
+    const own = `:${proxy.address().port}`;
+    const host = question.headers.host?.replace(own, `:${target.port}`);
+    const onward = http.request(
+      { host: target.hostname, port: target.port, path: question.url, method: question.method, headers: { ...question.headers, host, authorization: `Bearer ${TOKEN}` } },
+      (back) => {
+        answer.writeHead(back.statusCode, back.headers);
+        back.pipe(answer);
+      },
+    );
+    onward.on("error", () => answer.destroy());
+    answer.on("close", () => onward.destroy());
+    question.pipe(onward);
+  });
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const suite = join(HERE, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+  const node = join(HERE, "node_modules/node/bin/node");
+  for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"]) {
+    const args = [suite, "server", "--url", `http://127.0.0.1:${proxy.address().port}/`, "--scenario", scenario];
+    const { stdout, stderr } = await promisify(execFile)(node, args, { cwd: FOLDER, timeout: 60_000 }).catch((fault) => {
+      throw new Error(`${scenario}: ${fault.stdout}\n${fault.stderr}`);
+    });
+    const said = `${stdout}${stderr}`;
+    const [, passed, total] = /Passed: (\d+)\/(\d+)/.exec(said) ?? [];
+    assert.ok(Number(total) > 0 && passed === total, `${scenario}: ${said}`);
+  }
+  proxy.closeAllConnections();
+  proxy.close();
+  await ended(child);
+});
