@@ -76,6 +76,7 @@ impl Function {
 
 /// What the operator lets a principal call: what it declares itself, and what is configured.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Granted {
     /// Functions that its client declares.
     pub(crate) callbacks: ScopeSet,
