@@ -233,3 +233,43 @@ fn an_ordinary_user_reloads_its_own_brigd() {
     let output = as_user(20_007, &binary("brig")).args(["eval", "1 + 1", "--socket"]).arg(brigd.socket()).output().expect("brig runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2", "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// The policy of this user's own functions: these patterns and no others.
+fn only(patterns: &str) -> String {
+    let uid = own_uid();
+    format!(
+        "[principals.\"uid:{uid}\".callbacks]\n[[principals.\"uid:{uid}\".callbacks.rules]]\nmode = \"allow\"\npatterns = [{patterns}]\n"
+    )
+}
+
+/// What the second call of an evaluation comes to when the policy changes during the first.
+fn second_call_after(before: &str, after: &str) -> Value {
+    let brigd = BrigdOptions::default().config(&only(before)).start();
+    let mut client = brigd.connect();
+    let program = "await a.one({}); try { return await a.two({}) } catch (e) { return e.code ?? String(e) }";
+    let id = client.request("evaluate", &json!({"source": program, "hostFunctions": {"a": {"one": {}, "two": {}}}}));
+    let first = client.next_message();
+    assert_eq!(first["params"]["function"], "a.one", "{first}");
+    write_config(&brigd, &only(after));
+    reload(&brigd, RELOADED);
+    client.send(&json!({"jsonrpc": "2.0", "id": first["id"], "result": null}));
+    let mut next = client.next_message();
+    if next["method"] == "host.call" {
+        client.send(&json!({"jsonrpc": "2.0", "id": next["id"], "result": "ran"}));
+        next = client.next_message();
+    }
+    assert_eq!(next["id"], json!(id), "{next}");
+    next["result"]["value"].clone()
+}
+
+#[test]
+fn what_a_reload_denies_is_denied_at_once_also_to_what_runs() {
+    assert_eq!(second_call_after("\"a.*\"", "\"a.one\""), "permission_denied");
+}
+
+#[test]
+fn what_a_reload_allows_is_not_allowed_to_what_ran_before() {
+    let value = second_call_after("\"a.one\"", "\"a.*\"");
+    assert!(value != "ran", "{value}");
+    assert_eq!(second_call_after("\"a.*\"", "\"a.*\", \"b.*\""), "ran");
+}

@@ -78,7 +78,17 @@ fn the_tables_of_the_protocol_reference_are_those_of_the_code() {
 #[test]
 fn the_golden_lines_of_the_protocol_reference_are_those_of_its_tests() {
     let text = document("docs/protocol.md");
-    for entry in ["01-evaluate", "02-host-call", "03-host-result", "04-host-failure", "05-result"] {
+    for entry in [
+        "01-evaluate",
+        "02-host-call",
+        "03-host-result",
+        "04-host-failure",
+        "05-result",
+        "20-evaluate-detached",
+        "21-running",
+        "23-evaluations-wait",
+        "25-unknown",
+    ] {
         let line = document(&format!("protocol/tests/golden/{entry}.json"));
         assert!(text.contains(line.trim_end()), "{entry} is not in docs/protocol.md");
     }

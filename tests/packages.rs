@@ -36,10 +36,24 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The binaries of this build without what the packages leave out: taken out once, not for
+/// each of them.
+fn binaries() -> &'static Path {
+    static STRIPPED: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = STRIPPED.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["brig", "brigd", "brig-worker"] {
+            said("strip", &["-o", &folder.path().join(name).display().to_string(), &binary(name).display().to_string()]);
+        }
+        folder
+    });
+    folder.path()
+}
+
 fn built(kind: &str, folder: &Path) -> Result<PathBuf, String> {
     let output = Command::new(root().join("packaging/build"))
         .args([kind.as_ref(), folder.as_os_str()])
-        .env("BRIG_BIN", binary("brigd").parent().unwrap())
+        .env("BRIG_BIN", binaries())
         .env("BRIG_COMPRESSION", "0")
         .env("SOURCE_DATE_EPOCH", "1700000000")
         .output()

@@ -29,7 +29,7 @@ fn value_of(client: &mut Client, params: &Value, handlers: &mut Handlers) -> Val
 }
 
 fn handlers() -> Handlers {
-    Handlers::none().on("store.refund", json!({"return": {"done": true}}))
+    Handlers::none().on("store.refund", json!({"kind": "static", "result": {"done": true}}))
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_budget_holds_over_evaluations_connections_and_calls_at_once() {
 fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     let rules = "rules = [\n\
         { mode = \"allow\", patterns = [\"store.*\"], budget = { sum = \"/amount\", max = 0.3, per = \"hour\" } },\n\
-        { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"] }, why = \"w\" },\n]\n";
+        { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { type = \"number\", minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"], wait_seconds = 1 }, why = \"w\" },\n]\n";
     let brigd = BrigdOptions::default().config(&own(rules)).admin().start();
     let mut client = brigd.connect();
     let mut handlers = handlers();
@@ -76,6 +76,9 @@ fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     for (amount, code) in [(json!(0.000_001), "budget_exhausted"), (json!("1"), "invalid_input"), (json!(-1), "invalid_input")] {
         assert_eq!(value_of(&mut client, &refund(&amount), &mut handlers).get("code"), Some(&json!(code)), "{amount}");
     }
+    // Nobody agrees: whether somebody could be asked or not, it does not run.
+    let unasked = value_of(&mut client, &refund(&json!(100)), &mut handlers);
+    assert!(["permission_denied", "approval_expired"].iter().any(|code| unasked.get("code") == Some(&json!(code))), "{unasked}");
     assert_eq!(handlers.calls("store.refund"), 2);
 }
 
@@ -219,6 +222,31 @@ fn the_ten_policies_of_the_guide_decide_as_it_says() {
         assert!(code == Some(0) && !said.contains("warning:"), "{said}");
     }
     assert_eq!(count, 10);
+}
+
+#[test]
+fn what_the_guide_shows_loads_and_runs() {
+    let text = std::fs::read_to_string(guide().join("../policy.md")).expect("the guide");
+    let blocks = |language: &str| -> Vec<String> {
+        let fence = format!("```{language}\n");
+        text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("brig.toml");
+    assert!(!blocks("toml").is_empty() && !blocks("sh").is_empty());
+    for block in blocks("toml") {
+        std::fs::write(&file, block).expect("the policy");
+        let (code, said) = tool(&["check", &file.display().to_string()]);
+        assert!(code == Some(0) && !said.contains("warning:"), "{said}");
+    }
+    let bin = binary("brigd").parent().expect("a folder").display().to_string();
+    for block in blocks("sh") {
+        let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+        let mut shell = Command::new("bash");
+        let output =
+            shell.args(["-euo", "pipefail", "-c", &block]).env("PATH", path).current_dir(guide().join("../..")).output().expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

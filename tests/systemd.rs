@@ -42,9 +42,10 @@ fn systemd_reads_all_units_and_drop_ins_without_a_word() {
 
 /// Whether the exposure of the service is at most a tenth of `threshold`.
 fn exposed(dropin: Option<&str>, threshold: u32) -> Result<(), String> {
+    let folder = units(dropin);
     let output = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager", &format!("--threshold={threshold}"), "./brigd.service"])
-        .current_dir(units(dropin))
+        .current_dir(&folder)
         .output()
         .unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stdout).into_owned()) }

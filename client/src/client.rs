@@ -9,15 +9,16 @@ use crate::error::Error;
 use crate::evaluate::{Evaluate, Evaluation};
 use crate::functions::{Handlers, HostFunctions};
 use brig_protocol::client::{
-    CheckParams, CheckResult, ClientInfo, FunctionListed, FunctionsListParams, FunctionsListResult, FunctionsTypesParams,
-    FunctionsTypesResult, InitializeParams, InitializeResult, PROTOCOL_VERSION, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo,
-    VmListResult, method,
+    CheckParams, CheckResult, ClientInfo, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, FunctionListed,
+    FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, InitializeParams, InitializeResult,
+    PROTOCOL_VERSION, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult, method,
 };
 use brig_protocol::limits::RequestedLimits;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a client came to its brigd.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +116,41 @@ impl Client {
     fn evaluate_with(&self, evaluate: &Evaluate, also: Option<&Handlers>) -> Evaluation {
         let sent = evaluate.params().and_then(|params| self.connection.evaluate(params, evaluate.offer(also)));
         Evaluation::new(sent)
+    }
+
+    /// Runs a program that goes on when this client goes away: gives its id and state
+    /// once it runs. Its answer is asked for with [`Client::wait_evaluation`], by any
+    /// client of the same user.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails; [`Error::Request`] for one that
+    /// calls functions of this process, which may be gone by then, or listens.
+    pub async fn detach(&self, mut evaluate: Evaluate) -> Result<EvaluationStatus, Error> {
+        if evaluate.needs_this_client() {
+            let message = "a detached evaluation can not call functions of this process or tell it anything: it goes on without it";
+            return Err(Error::Request(message.to_owned()));
+        }
+        evaluate.detach = true;
+        self.request(method::EVALUATE, &evaluate.params()?).await
+    }
+
+    /// How far an evaluation of this user is, and its answer once it is over. Kept are
+    /// those that were detached, had an idempotency key, or called a write function where
+    /// brigd has a state directory.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails.
+    pub async fn get_evaluation(&self, evaluation: &str) -> Result<EvaluationStatus, Error> {
+        self.request(method::EVALUATIONS_GET, &EvaluationsGetParams { evaluation: evaluation.to_owned() }).await
+    }
+
+    /// The same, once it is over or `timeout` is; at most ten minutes, 30 s when nobody says.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails.
+    pub async fn wait_evaluation(&self, evaluation: &str, timeout: Option<Duration>) -> Result<EvaluationStatus, Error> {
+        let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self.request(method::EVALUATIONS_WAIT, &EvaluationsWaitParams { evaluation: evaluation.to_owned(), timeout_ms }).await
     }
 
     /// Parses a program without running it.

@@ -35,7 +35,7 @@ pub struct Evaluate {
     pub(crate) vm: Option<String>,
     time_zone: Option<String>,
     idempotency_key: Option<String>,
-    detach: bool,
+    pub(crate) detach: bool,
     check: bool,
     trace: Option<String>,
     offer: Offer,
@@ -171,13 +171,6 @@ impl Evaluate {
         self
     }
 
-    /// Goes on when this client goes away.
-    #[must_use]
-    pub const fn detach(mut self) -> Self {
-        self.detach = true;
-        self
-    }
-
     /// Type-checks first, and does not run what fails.
     #[must_use]
     pub const fn check_types(mut self) -> Self {
@@ -228,6 +221,11 @@ impl Evaluate {
             check: self.check,
             trace: self.trace.clone(),
         })
+    }
+
+    /// Whether it calls functions of this process, or tells it anything while it runs.
+    pub(crate) fn needs_this_client(&self) -> bool {
+        !self.functions.is_empty() || self.offer.on_output.is_some() || self.offer.on_warning.is_some()
     }
 
     /// What this process offers while it runs; `also` are the functions of its vm.

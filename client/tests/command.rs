@@ -505,3 +505,31 @@ fn the_handlers_of_the_refund_example_do_what_they_say() {
     });
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
+
+/// A brigd whose guests get out: each attack comes to another value, and the denied
+/// function is called.
+fn broken_brigd(peer: &mut Peer) {
+    let request = peer.expect("initialize");
+    peer.answer(&request, &json!({}));
+    // The attacks, and the harmless program after them.
+    for _ in 0..16 {
+        let request = peer.expect("evaluate");
+        if request["params"]["source"].as_str().unwrap().contains("call a denied function") {
+            peer.started(&request, "ev_1");
+            peer.call("c1", "ev_1", 1, "host.secret", &json!({}));
+            peer.read();
+        }
+        peer.answer(&request, &succeeded(json!("got out")));
+    }
+}
+
+#[test]
+fn doctor_tells_a_brigd_whose_guests_get_out_from_one_that_holds() {
+    let output = with_server(&["doctor", "--attack"], broken_brigd);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for line in ["problem  attack cpu-loop", "problem  attack reach-import", "problem  after the attacks"] {
+        assert!(told.contains(line), "no {line:?} in {told}");
+    }
+    assert!(told.contains("it reached a function that is denied") && told.contains("SECURITY.md"), "{told}");
+}

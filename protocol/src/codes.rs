@@ -75,6 +75,7 @@ code_table! {
         VmLost = "vm_lost": false, "The vm ended (time-out, crash, idle or lifetime limit) and its realm is gone.";
         EvaluationNotFound = "evaluation_not_found": false, "This principal has no evaluation with this id.";
         IdempotencyConflict = "idempotency_conflict": false, "This idempotency key was used with a different request.";
+        JournalUnavailable = "journal_unavailable": true, "The journal can not be written or read, so what must be kept can not be; nothing ran.";
         ApprovalNotFound = "approval_not_found": false, "There is no approval with this id (any more).";
         ApprovalDecided = "approval_decided": false, "Somebody decided first, or nobody can decide any more; the message says who and what.";
         ApprovalChanged = "approval_changed": false, "The hash that was given is not that of the input that waits; look again.";
@@ -103,6 +104,7 @@ code_table! {
         ProtocolViolation = "protocol_violation": false, "The worker said something it may not say, and was killed.";
         ApprovalDenied = "approval_denied": false, "A person said no to a host call, and policy ends the evaluation for that.";
         Revoked = "revoked": false, "An operator revoked what this evaluation was using.";
+        Interrupted = "interrupted": false, "brigd ended while the program ran; its write calls that are on record are listed, and nothing is run again.";
         Internal = "internal": true, "brigd failed.";
     }
 }
@@ -125,8 +127,10 @@ code_table! {
         Revoked = "revoked": false, "An operator revoked the function, or what the evaluation uses; `state` says whether it ran.";
         BudgetExhausted = "budget_exhausted": true, "The call is over a budget of its rule; it did not run.";
         AuditUnavailable = "audit_unavailable": true, "The audit record could not be written; it did not run.";
+        JournalUnavailable = "journal_unavailable": true, "The journal could not be written; it did not run.";
         ClientGone = "client_gone": true, "The client that offers the function went away; whether it had its effect is unknown.";
         Cancelled = "cancelled": true, "The evaluation ended before the call did.";
+        Interrupted = "interrupted": false, "brigd ended while the call ran; whether it had its effect is unknown.";
     }
 }
 

@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use brig_protocol::client::{
-    CallFailure, CancelParams, EvaluateParams, EvaluateResult, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
-    FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, HostCallParams, method,
+    CallFailure, CancelParams, EvaluateParams, EvaluateResult, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams,
+    FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, FunctionsListParams, FunctionsListResult,
+    FunctionsTypesParams, FunctionsTypesResult, HostCallParams, method,
 };
 use brig_protocol::rpc::{self, ErrorData, Message};
 use serde::Serialize;
@@ -19,6 +20,8 @@ fn written_again(line: &str) -> Vec<u8> {
             match method.as_ref() {
                 method::EVALUATE => rpc::request(&id, &method, &serde_json::from_str::<EvaluateParams<'_>>(params).unwrap()),
                 method::HOST_CALL => rpc::request(&id, &method, &serde_json::from_str::<HostCallParams<'_>>(params).unwrap()),
+                method::EVALUATIONS_GET => rpc::request(&id, &method, &serde_json::from_str::<EvaluationsGetParams>(params).unwrap()),
+                method::EVALUATIONS_WAIT => rpc::request(&id, &method, &serde_json::from_str::<EvaluationsWaitParams>(params).unwrap()),
                 method::FUNCTIONS_LIST => rpc::request(&id, &method, &serde_json::from_str::<FunctionsListParams>(params).unwrap()),
                 method::FUNCTIONS_DESCRIBE => rpc::request(&id, &method, &serde_json::from_str::<FunctionsDescribeParams>(params).unwrap()),
                 method::FUNCTIONS_TYPES => rpc::request(&id, &method, &serde_json::from_str::<FunctionsTypesParams<'_>>(params).unwrap()),
@@ -31,7 +34,10 @@ fn written_again(line: &str) -> Vec<u8> {
         }
         Message::Response { id, outcome: Ok(result) } => match serde_json::from_str::<EvaluateResult>(result.get()) {
             Ok(evaluated) => rpc::result(&id, &evaluated),
-            Err(_) => rpc::result(&id, &result),
+            Err(_) => match serde_json::from_str::<EvaluationStatus>(result.get()) {
+                Ok(status) => rpc::result(&id, &status),
+                Err(_) => rpc::result(&id, &result),
+            },
         },
         Message::Response { id, outcome: Err(error) } => {
             let data: &RawValue = error.data.unwrap();
@@ -67,6 +73,12 @@ golden! {
     a_result_is_written_as_specified = "05-result.json";
     a_cancel_is_written_as_specified = "06-cancel.json";
     a_refusal_is_written_as_specified = "07-overloaded.json";
+    a_detached_evaluate_is_written_as_specified = "20-evaluate-detached.json";
+    a_running_evaluation_is_written_as_specified = "21-running.json";
+    a_get_is_written_as_specified = "22-evaluations-get.json";
+    a_wait_is_written_as_specified = "23-evaluations-wait.json";
+    an_ended_evaluation_is_written_as_specified = "24-ended.json";
+    an_unknown_evaluation_is_written_as_specified = "25-unknown.json";
     a_functions_list_is_written_as_specified = "08-functions-list.json";
     a_functions_describe_is_written_as_specified = "10-functions-describe.json";
     a_functions_types_is_written_as_specified = "12-functions-types.json";

@@ -10,7 +10,7 @@
 //!
 //! Moving a process between cgroups waits for all readers in the kernel, so it is done on
 //! a thread that may block, before a worker enters the pool; removal is a thread's of its
-//! own. Cost, by the test `what_a_leaf_costs` of `tests/systemd`: docs/operations.md.
+//! own. What it costs is in docs/operations.md.
 
 use crate::lifecycle::WorkerId;
 use std::fs;

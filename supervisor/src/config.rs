@@ -7,6 +7,7 @@
 pub(crate) mod layers;
 pub(crate) mod tool;
 
+use crate::audit::{Durability, Rules};
 use crate::policy::document::PrincipalTable;
 use crate::policy::selector::{Accounts, SystemAccounts};
 use brig_protocol::limits::{self, Limits};
@@ -38,12 +39,14 @@ pub(crate) struct Config {
     pub(crate) vms: Vms,
     /// Threads.
     pub(crate) runtime: Runtime,
-    /// Records of host calls.
+    /// Records of what happens.
     pub(crate) audit: Audit,
     /// Who may speak on the admin socket.
     pub(crate) admin: Admin,
     /// Calls that wait for a person.
     pub(crate) approvals: crate::approvals::Bounds,
+    /// What is kept.
+    pub(crate) journal: Kept,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
     /// Functions of the operator.
@@ -67,13 +70,58 @@ impl Functions {
     }
 }
 
+/// `[journal]`
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Kept {
+    /// How long an evaluation stays after its end, in seconds; at least ten minutes.
+    pub(crate) retention_seconds: u64,
+    /// Most evaluations of one principal; the oldest go first.
+    pub(crate) evaluations_each: u64,
+    /// Most bytes of answers of one principal; the oldest go first.
+    pub(crate) bytes_each: u64,
+    /// Most bytes of the whole file.
+    pub(crate) bytes: u64,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { retention_seconds: 7 * 86_400, evaluations_each: 10_000, bytes_each: 64 * 1024 * 1024, bytes: 1024 * 1024 * 1024 }
+    }
+}
+
 /// `[audit]`
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
-    /// File that records are appended to, one JSON text a line; without it they go to
-    /// the log.
-    pub(crate) file: Option<PathBuf>,
+    /// Folder of the records; without it they go to the log.
+    pub(crate) dir: Option<PathBuf>,
+    /// A segment is sealed, and another begun, once it has so many bytes.
+    segment_bytes: u64,
+    /// Or is so old, in seconds.
+    segment_seconds: u64,
+    /// Sealed segments are removed, oldest first, while there are more bytes; 0: never.
+    keep_bytes: u64,
+    /// Or when they are so many days old; 0: never.
+    keep_days: u64,
+    /// When records are on disk.
+    sync: Durability,
+    /// Whether each record goes to the log too.
+    log: bool,
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            segment_bytes: 64 * 1024 * 1024,
+            segment_seconds: 86_400,
+            keep_bytes: 0,
+            keep_days: 0,
+            sync: Durability::Second,
+            log: true,
+        }
+    }
 }
 
 /// `[admin]`: who may speak on the admin socket besides root and the user that brigd
@@ -102,12 +150,12 @@ pub(crate) struct Server {
     pub(crate) admin_socket: Option<PathBuf>,
     /// File mode of the admin socket in octal, `0600` or `0660`.
     pub(crate) admin_socket_mode: String,
-    /// Folder of what outlives a restart; `--state` wins, then `$STATE_DIRECTORY`.
-    /// Without it nothing does.
-    pub(crate) state_dir: Option<PathBuf>,
     /// How long running evaluations may go on after a stop was asked for, in
     /// milliseconds.
     pub(crate) drain_ms: u64,
+    /// Directory for what outlives brigd; `--state` wins, then this, then systemd's
+    /// `$STATE_DIRECTORY`. Without it nothing does.
+    pub(crate) state_dir: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log: String,
 }
@@ -382,8 +430,25 @@ impl Config {
                 return Err(fault(setting, value, "it must be between 1 and 86400000"));
             }
         }
+        for (setting, value, least) in [
+            ("journal.retention_seconds", self.journal.retention_seconds, 600),
+            ("journal.evaluations_each", self.journal.evaluations_each, 1),
+            ("journal.bytes_each", self.journal.bytes_each, 1024 * 1024),
+            ("journal.bytes", self.journal.bytes, 8 * 1024 * 1024),
+        ] {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
+        }
         if self.runtime.threads > THREADS_MOST {
             return Err(fault("runtime.threads", self.runtime.threads, &format!("it must be at most {THREADS_MOST}")));
+        }
+        for (setting, value, least) in
+            [("audit.segment_bytes", self.audit.segment_bytes, 4096), ("audit.segment_seconds", self.audit.segment_seconds, 1)]
+        {
+            if value < least {
+                return Err(fault(setting, value, &format!("it must be at least {least}")));
+            }
         }
         if self.workers.generation_seconds == 0 {
             return Err(fault("workers.generation_seconds", 0, "it must be at least 1"));
@@ -417,6 +482,12 @@ impl Config {
     /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
     pub(crate) fn admin_socket_mode(&self) -> Result<u32, ConfigFault> {
         mode("server.admin_socket_mode", &self.server.admin_socket_mode)
+    }
+
+    /// How records are kept; nothing when they go to the log only.
+    pub(crate) fn audit_rules(&self) -> Option<Rules> {
+        let Audit { dir, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log } = self.audit.clone();
+        Some(Rules { dir: dir?, segment_bytes, segment_seconds, keep_bytes, keep_days, sync, log })
     }
 
     /// How long running evaluations may go on after a stop was asked for.
@@ -510,6 +581,8 @@ mod tests {
             ("[runtime]\nthreads = 1000000\n", "runtime.threads"),
             ("[workers]\ngeneration_seconds = 0\n", "workers.generation_seconds"),
             ("[server]\nlog = \"brigd=nonsense\"\n", "server.log"),
+            ("[audit]\nsegment_bytes = 1\n", "audit.segment_bytes"),
+            ("[audit]\nsegment_seconds = 0\n", "audit.segment_seconds"),
         ] {
             assert!(parsed(text).unwrap_err().to_string().contains(setting), "{text}");
         }

@@ -1,64 +1,83 @@
-//! Where host calls are recorded.
+//! Where what happens is recorded.
 //!
-//! Owns the choice between the log and a file. Never drops a record: what can not be
-//! written is told, and the call it stands before does not run.
+//! Owns the choice between the log and the audit's folder. Never drops a record: what can
+//! not be written is told, and the call it stands before does not run.
 
-use crate::host::audit::{AuditFault, AuditSink, LinesSink, LogSink, Record};
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use crate::audit::event::StopReason;
+use crate::audit::{AuditFault, AuditLog, AuditSink, Event, OpenFault, Written};
+use crate::config::Config;
 
-/// The log, or a file.
+/// The log, or a folder.
 #[derive(Debug)]
 pub(crate) enum Records {
-    /// Structured events of the log.
-    Log(LogSink),
-    /// Lines of JSON.
-    File(LinesSink<File>),
+    /// Structured events of the log, under the target `brigd::audit`.
+    Log,
+    /// A chain of records.
+    Chain(AuditLog),
 }
 
 impl Records {
-    /// Appends to `path`, or to the log.
+    /// Goes on in the audit's folder, or takes the log when there is none.
     ///
     /// # Errors
-    /// When the file can not be opened.
-    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
-        let Some(path) = path else { return Ok(Self::Log(LogSink)) };
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(Self::File(LinesSink::new(file)))
+    /// When the folder can not be used, or somebody changed what is in it.
+    pub(crate) fn open(config: &Config) -> Result<Self, OpenFault> {
+        Ok(match config.audit_rules() {
+            Some(rules) => Self::Chain(AuditLog::open(rules)?),
+            None => Self::Log,
+        })
+    }
+
+    /// Records something that goes on whether it can be recorded or not: a fault is told
+    /// to the log.
+    pub(crate) fn note(&self, event: &Event<'_>) {
+        if let Err(fault) = self.write(event) {
+            tracing::error!(error = %fault, "what happened could not be recorded");
+        }
+    }
+
+    /// Records the end of brigd.
+    pub(crate) async fn close(&self, reason: StopReason<'_>) {
+        match self {
+            Self::Log => {}
+            Self::Chain(log) => log.close(reason).await,
+        }
     }
 }
 
 impl AuditSink for Records {
-    fn write(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+    fn write(&self, event: &Event<'_>) -> Result<Written, AuditFault> {
         match self {
-            Self::Log(sink) => sink.write(record),
-            Self::File(sink) => sink.write(record),
+            Self::Chain(log) => log.write(event),
+            Self::Log => {
+                log(event)?;
+                Ok(Written(0))
+            }
+        }
+    }
+
+    async fn settled(&self, written: Written) -> Result<(), AuditFault> {
+        match self {
+            Self::Chain(log) => log.settled(written).await,
+            Self::Log => Ok(()),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-    use super::*;
-    use crate::host::audit::Event;
-    use brig_protocol::codes::CallCode;
-
-    #[test]
-    fn records_are_appended_to_a_file_that_only_its_owner_reads() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit.jsonl");
-        for call in 1..=2 {
-            let event = Event::Refused { code: CallCode::PermissionDenied, rule: None };
-            let record = Record { evaluation: "ev_1", call, function: "orders.list", uid: 1, event };
-            Records::open(Some(&path)).unwrap().write(&record).unwrap();
+/// Host calls and decisions are of interest to everybody; that programs ran, to who asks.
+fn log(event: &Event<'_>) -> std::io::Result<()> {
+    let text = || serde_json::to_string(event);
+    match event {
+        Event::EvaluationStarted { .. } | Event::EvaluationEnded { .. } => {
+            if tracing::enabled!(target: "brigd::audit", tracing::Level::DEBUG) {
+                tracing::debug!(target: "brigd::audit", record = %text()?, "audit record");
+            }
         }
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.lines().filter(|line| line.contains("\"permission_denied\"")).count(), 2);
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
-        assert_eq!(mode & 0o777, 0o600);
-        assert!(Records::open(Some(&folder.path().join("no/file"))).is_err());
+        _ => {
+            if tracing::enabled!(target: "brigd::audit", tracing::Level::INFO) {
+                tracing::info!(target: "brigd::audit", record = %text()?, "audit record");
+            }
+        }
     }
+    Ok(())
 }

@@ -4,10 +4,12 @@
 //! configuration with any fault changes nothing. Evaluations that run keep the policy
 //! they began with, but for what is denied from now on.
 
+use crate::audit::event::{By, policy_refused, policy_reloaded};
 use crate::config::{Config, ConfigFault, fault};
 use crate::host::configured::{self, Catalogue};
 use crate::host::redact;
 use crate::policy::Policy;
+use crate::policy::selector::SystemAccounts;
 use crate::service::Service;
 use crate::settings::Arguments;
 use std::path::Path;
@@ -51,9 +53,16 @@ impl Service {
     /// # Errors
     /// [`ConfigFault`] with the place.
     pub(crate) fn check_configuration(&self) -> Result<Reloaded, ConfigFault> {
-        let config = self.source.read()?;
-        self.check_asking(&Policy::compile(&config)?)?;
+        let (_, config, _) = self.read_again()?;
         Ok(Reloaded { after_restart: changed(&self.config, &config) })
+    }
+
+    fn read_again(&self) -> Result<(Policy, Config, Catalogue), ConfigFault> {
+        let config = self.source.read()?;
+        let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        self.check_asking(&policy)?;
+        Ok((policy, config, catalogue))
     }
 
     /// Reads the configuration again and takes it over. Reads files: not for the threads
@@ -61,13 +70,21 @@ impl Service {
     ///
     /// # Errors
     /// [`ConfigFault`] with the place; then nothing has changed.
-    pub(crate) fn reload(&self) -> Result<Reloaded, ConfigFault> {
+    pub(crate) fn reload(&self, by: By<'_>) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let config = self.source.read()?;
-        let policy = Policy::compile(&config)?;
-        self.check_asking(&policy)?;
+        let old = Arc::clone(self.policy.current().version());
+        let (policy, config, catalogue) = match self.read_again() {
+            Ok(read) => read,
+            Err(fault) => {
+                self.audit.note(&policy_refused(&old, &fault.to_string(), by));
+                return Err(fault);
+            }
+        };
         let after_restart = changed(&self.config, &config);
-        let catalogue = functions(&config, self.source.arguments.config.as_deref());
+        take_over(&catalogue);
+        let new = Arc::clone(policy.version());
+        // On record first: no call is decided by a policy that no record names.
+        self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
         self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
@@ -96,16 +113,25 @@ pub(crate) fn check_asking(policy: &Policy, state: Option<&Path>) -> Result<(), 
 /// is wrong with it. Loaded when the nursery is there: it was started before any credential
 /// was read.
 pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
+    let catalogue = read_functions(config, file);
+    take_over(&catalogue);
+    catalogue
+}
+
+fn read_functions(config: &Config, file: Option<&Path>) -> Catalogue {
     let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
-    let catalogue = configured::load(&folder, &configured::Source::of_process());
+    configured::load(&folder, &configured::Source::of_process())
+}
+
+/// Says what there is, and hides its credentials from now on.
+fn take_over(catalogue: &Catalogue) {
     redact::install(catalogue.redactor().clone());
     for disabled in catalogue.disabled() {
         tracing::error!("a file of configured functions is not used: {disabled}");
     }
     if catalogue.count() > 0 {
-        tracing::info!(functions = catalogue.count(), folder = %folder.display(), "functions are configured");
+        tracing::info!(functions = catalogue.count(), "functions are configured");
     }
-    catalogue
 }
 
 /// Settings in which two configurations differ, without those that a reload takes over.

@@ -4,6 +4,8 @@
 //! then a bounded drain, then the end of what still runs, then the workers.
 
 use crate::admin;
+use crate::audit::Event;
+use crate::audit::event::{By, StopReason};
 use crate::config::Config;
 use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
@@ -12,7 +14,7 @@ use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
-use crate::settings::{Arguments, Fault};
+use crate::settings::{self, Arguments, Fault};
 use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
@@ -28,6 +30,8 @@ use tokio_util::task::TaskTracker;
 /// How often what is over its time is forgotten. Also keeps the runtime's timer armed,
 /// so that starting a longer timer never has to wake another thread.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// How often the journal is tidied.
+const TIDYING: Duration = Duration::from_secs(60);
 /// How long the ended evaluations may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// How long the workers may take to go.
@@ -58,6 +62,11 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         println!("brigd: {} functions are configured", catalogue.count());
         return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
+    // Before anyone can connect: what a crash left is told to whoever asks.
+    let (_state, journal) = settings::journal(&config)?;
+    let counters = settings::counters(&journal)?;
+    // A start that fails must not leave a record that it began.
+    let records = Records::open(&config)?;
     let listener = match sockets.client {
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
@@ -67,9 +76,14 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         (None, Some(path)) => Some(Listener::bind(path, config.admin_socket_mode()?)?),
         (None, None) => None,
     };
-    let records =
-        Records::open(config.audit.file.as_deref()).map_err(|fault| Fault::System { what: "open the audit file (audit.file)", fault })?;
-    let service = Service::new(config, Arc::clone(&pool), records, Source::new(Arc::clone(arguments)), catalogue)?;
+    let source = Source::new(Arc::clone(arguments));
+    let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
+    service.audit.note(&Event::Started {
+        version: env!("CARGO_PKG_VERSION"),
+        level: &sandbox.level,
+        layers: &sandbox.layers,
+        policy: service.policy.current().version(),
+    });
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 
@@ -79,15 +93,16 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         tracing::info!(place = listener.place(), "brigd takes admins");
         tokio::spawn(admin::accept(listener, Arc::clone(&service), tracker.clone()))
     });
-    tokio::select! {
-        () = accept(&listener, &service, &tracker) => {}
-        () = keep_house(&service) => {}
-        () = tell_status(&service, signals.status) => {}
-        () = reload_when_asked(&service, signals.reload) => {}
-        () = watchdog::keep_fed(&service.pool) => {}
-        () = service.asked_to_stop() => tracing::info!("brigd stops: an operator asked for it"),
-        name = signals.stop.received() => tracing::info!(signal = name, "brigd stops"),
-    }
+    let cause = tokio::select! {
+        () = accept(&listener, &service, &tracker) => "the end of its socket",
+        () = keep_house(&service) => "the end of its time",
+        () = tell_status(&service, signals.status) => "the end of its signals",
+        () = reload_when_asked(&service, signals.reload) => "the end of its signals",
+        () = watchdog::keep_fed(&service.pool) => "the end of its watch",
+        () = service.asked_to_stop() => "an operator",
+        name = signals.stop.received() => name,
+    };
+    tracing::info!(cause, "brigd stops");
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
@@ -98,9 +113,11 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     if let Some(admins) = admins {
         admins.abort();
     }
+    service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");
     }
+    service.audit.close(StopReason::Signal(cause)).await;
     if arguments.exit_on_stdin_close {
         remove_private_folder(service.config.server.socket.as_deref());
     }
@@ -145,10 +162,14 @@ fn send_away(stream: &UnixStream, peer: Peer, setting: &'static str) {
 }
 
 async fn keep_house(service: &Service) {
-    let mut told = shown(service);
+    let (mut told, mut tidied) = (shown(service), Instant::now());
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
         service.answers.expire(Instant::now());
+        if tidied.elapsed() >= TIDYING {
+            tidied = Instant::now();
+            service.journal.tidy().await;
+        }
         // Only what changed, and at most once a round.
         let now = shown(service);
         if now != told {
@@ -192,7 +213,9 @@ async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     }
     service.advance(Phase::Ending);
     connections.close();
-    if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
+    service.detached.close();
+    let answered = async { tokio::join!(connections.wait(), service.detached.wait()) };
+    if tokio::time::timeout(LAST_ANSWERS, answered).await.is_err() {
         tracing::warn!(connections = connections.len(), "some clients were not answered in time");
     }
 }
@@ -232,7 +255,7 @@ async fn reload_when_asked(service: &Arc<Service>, mut asked: Signal) {
     while asked.recv().await.is_some() {
         notify::reloading();
         let again = Arc::clone(service);
-        match tokio::task::spawn_blocking(move || again.reload()).await {
+        match tokio::task::spawn_blocking(move || again.reload(By::Signal("SIGHUP"))).await {
             Ok(Ok(done)) => tracing::info!(after_restart = done.after_restart.join(", "), "the configuration was reloaded"),
             Ok(Err(fault)) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
             Err(fault) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
@@ -259,6 +282,8 @@ struct Stop {
 impl Signals {
     fn new(until_stdin_closes: bool) -> Result<Self, Fault> {
         let listen = |kind| signal(kind).map_err(|fault| Fault::System { what: "listen for signals", fault });
+        // A file that may not grow is then an error of the write, and not the end of brigd.
+        drop(listen(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32))?);
         let held =
             until_stdin_closes.then(stdin_pipe).transpose().map_err(|fault| Fault::System { what: "watch standard input", fault })?;
         let stop = Stop { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())?, held };

@@ -6,15 +6,17 @@ use crate::admin::{People, Revocations};
 use crate::admission::Admission;
 use crate::api::idempotency::Answers;
 use crate::approvals::Approvals;
-use crate::config::{Config, fault};
+use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
 use crate::host::configured::Catalogue;
 use crate::host::schema::cache::SchemaCache;
+use crate::journal::Journal;
 use crate::listener::Doors;
 use crate::metrics::Metrics;
 use crate::policy::counters::Counters;
+use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
@@ -80,6 +82,10 @@ pub(crate) struct Service {
     pub(crate) people: People,
     /// When it began.
     pub(crate) started: Instant,
+    /// What is kept.
+    pub(crate) journal: Arc<Journal>,
+    /// Evaluations that go on without their connections.
+    pub(crate) detached: TaskTracker,
     /// Requests that need a worker and are not answered yet.
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
@@ -94,18 +100,21 @@ impl Service {
     ///
     /// # Errors
     /// When the configuration is not valid, or the state directory holds what can not be read.
-    pub(crate) fn new(config: Config, pool: Arc<Pool>, records: Records, source: Source, catalogue: Catalogue) -> Result<Arc<Self>, Fault> {
+    pub(crate) fn new(
+        config: Config,
+        pool: Arc<Pool>,
+        records: Records,
+        source: Source,
+        catalogue: Catalogue,
+        (journal, counters): (Arc<Journal>, Counters),
+    ) -> Result<Arc<Self>, Fault> {
         let state = config.server.state_dir.as_deref();
-        let policy = Policy::compile(&config)?;
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
         check_asking(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
-        if let Some(missing) = state.filter(|folder| !folder.is_dir()) {
-            let right = "it must be a folder that is there and that brigd may write to";
-            return Err(fault("server.state_dir", missing.display(), right).into());
-        }
         Ok(Arc::new(Self {
             policy,
-            counters: Arc::default(),
+            counters: Arc::new(counters),
             pool,
             admission: Admission::new(config.queue),
             budget: Budget::new(config.clients.buffer_bytes),
@@ -122,6 +131,8 @@ impl Service {
             revocations: Arc::new(Revocations::open(state)?),
             people: People::of(&config)?,
             started: Instant::now(),
+            journal,
+            detached: TaskTracker::new(),
             work: TaskTracker::new(),
             stop: Notify::new(),
             connections: AtomicU64::new(0),
@@ -186,6 +197,6 @@ impl Service {
 
     /// Where host calls are recorded, for people.
     pub(crate) fn audit_place(&self) -> String {
-        self.config.audit.file.as_ref().map_or_else(|| "log".to_owned(), |path| path.display().to_string())
+        self.config.audit.dir.as_ref().map_or_else(|| "log".to_owned(), |path| path.display().to_string())
     }
 }

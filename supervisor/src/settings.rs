@@ -5,12 +5,16 @@
 
 use crate::cgroup::{self, CgroupFault, Cgroups};
 use crate::config::{Config, ConfigFault, Level, Origin};
+use crate::journal::{Counts, Journal, OpenFault, Retention, StateDir, StateFault};
 use crate::listener::BindFault;
+use crate::policy::clock::SteadyClock;
+use crate::policy::counters::Counters;
 use crate::pool::{PoolError, WorkerSettings};
-use crate::state::StateFault;
+use crate::state::FileFault;
 use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,15 +37,16 @@ pub(crate) struct Arguments {
     /// Path of the admin socket (server.admin_socket).
     #[arg(long, value_name = "PATH")]
     pub(crate) admin_socket: Option<PathBuf>,
-    /// Folder of what outlives a restart (server.state_dir).
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
     /// Path of brig-worker [default: beside brigd, then ../libexec/brig].
     #[arg(long, value_name = "PATH", env = "BRIG_WORKER")]
     pub(crate) worker: Option<PathBuf>,
     /// Configuration file (TOML) [default: the embedded one].
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Directory for what outlives brigd, the journal of write calls among it
+    /// (server.state_dir) [default: $STATE_DIRECTORY, as systemd sets it; else none].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Check the configuration and the sandbox, print what is active, and exit.
     #[arg(long)]
     pub(crate) check: bool,
@@ -87,9 +92,9 @@ pub(crate) enum Fault {
         /// Where it was looked for.
         places: String,
     },
-    /// The operator's: the state directory.
+    /// The operator's: a file in the state directory.
     #[error(transparent)]
-    State(#[from] StateFault),
+    StateFile(#[from] FileFault),
     /// The host's, or the operator's.
     #[error("no workers: {0}")]
     Pool(#[from] PoolError),
@@ -99,6 +104,15 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
+    /// The host's, or somebody's who changed records.
+    #[error(transparent)]
+    Audit(#[from] crate::audit::OpenFault),
+    /// The operator's: where brigd keeps what outlives it.
+    #[error(transparent)]
+    State(#[from] StateFault),
+    /// The operator's, or the disk's.
+    #[error(transparent)]
+    Journal(#[from] OpenFault),
     /// The host's.
     #[error("cannot {what}: {fault}")]
     System {
@@ -111,13 +125,14 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// 2: fix the configuration or arguments; 3: the sandbox is not there; 4: the
-    /// socket; 1: the system.
+    /// socket; 5: the state directory, what is in it, or the audit; 1: the system.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } | Self::Functions(_) => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
-            Self::System { .. } | Self::State(_) => 1,
+            Self::Audit(_) | Self::State(_) | Self::StateFile(_) | Self::Journal(_) => 5,
+            Self::System { .. } => 1,
         }
     }
 
@@ -135,14 +150,11 @@ impl Arguments {
         if let Some(socket) = &self.admin_socket {
             config.server.admin_socket = Some(socket.clone());
         }
-        if let Some(state) = &self.state {
-            config.server.state_dir = Some(state.clone());
-        }
-        if config.server.state_dir.is_none() {
-            config.server.state_dir = state_directory();
-        }
         if let Some(worker) = &self.worker {
             config.workers.path = Some(worker.clone());
+        }
+        if let Some(state) = self.state.clone().or_else(|| config.server.state_dir.take()).or_else(|| self.inherited_state()) {
+            config.server.state_dir = Some(state);
         }
         if let Some(log) = &self.log {
             config.server.log.clone_from(log);
@@ -153,12 +165,48 @@ impl Arguments {
         config.workers.ready = self.ready.unwrap_or(config.workers.ready);
         config.runtime.threads = self.threads.unwrap_or(config.runtime.threads);
     }
+
+    /// What systemd gives a service. A private brigd has no state of its own: there it
+    /// would be that of the service that started it.
+    fn inherited_state(&self) -> Option<PathBuf> {
+        let given = std::env::var_os("STATE_DIRECTORY").filter(|given| !given.is_empty() && !self.exit_on_stdin_close)?;
+        let first = given.as_encoded_bytes().split(|byte| *byte == b':').next()?;
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(first)))
+    }
 }
 
-/// The folder that the service manager made for this unit; of several the first.
-fn state_directory() -> Option<PathBuf> {
-    let folders = std::env::var_os("STATE_DIRECTORY")?;
-    std::env::split_paths(&folders).next().filter(|folder| folder.is_absolute())
+/// The state directory, locked, and the journal in it; without one a journal in memory.
+///
+/// # Errors
+/// [`Fault::State`] or [`Fault::Journal`], with the remedy.
+pub(crate) fn journal(config: &Config) -> Result<(Option<StateDir>, Arc<Journal>), Fault> {
+    let kept = &config.journal;
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let retention = Retention {
+        age_ms: number(kept.retention_seconds).saturating_mul(1000),
+        evaluations_each: number(kept.evaluations_each),
+        bytes_each: number(kept.bytes_each),
+        bytes: kept.bytes,
+    };
+    let Some(path) = &config.server.state_dir else {
+        let journal = Journal::in_memory(retention).map_err(|fault| Fault::system("start the thread of the journal", fault))?;
+        return Ok((None, journal));
+    };
+    let dir = StateDir::open(path)?;
+    let journal = Journal::open(&dir, retention)?;
+    Ok((Some(dir), journal))
+}
+
+/// What budgets used, kept where anything is.
+///
+/// # Errors
+/// [`Fault::System`] when it can not be read: then no budget could be trusted.
+pub(crate) fn counters(journal: &Arc<Journal>) -> Result<Counters, Fault> {
+    if !journal.is_durable() {
+        return Ok(Counters::default());
+    }
+    let counters = Counters::kept_in(Box::new(Counts::of(Arc::clone(journal))), Box::<SteadyClock>::default());
+    counters.map_err(|fault| Fault::system("read what budgets used", io::Error::other(fault)))
 }
 
 /// Before anything else: no core, no debugger, files for nobody but this user and

@@ -17,12 +17,12 @@ const FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Why a state file can not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the state file {path} can not be read: {fault}; repair it, or move it away to begin without what it holds")]
-pub(crate) struct StateFault {
+pub(crate) struct FileFault {
     path: PathBuf,
     fault: io::Error,
 }
 
-impl StateFault {
+impl FileFault {
     /// A file that reads as JSON and holds what can not be.
     pub(crate) fn torn(folder: Option<&Path>, name: &str, fault: &str) -> Self {
         Self { path: folder.unwrap_or(Path::new(".")).join(name), fault: io::Error::other(fault.to_owned()) }
@@ -44,9 +44,9 @@ impl StateFile {
     /// What it holds; nothing when there is none.
     ///
     /// # Errors
-    /// [`StateFault`] when it is there and is not what was written.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, StateFault> {
-        let broken = |fault: io::Error| StateFault { path: self.path.clone(), fault };
+    /// [`FileFault`] when it is there and is not what was written.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, FileFault> {
+        let broken = |fault: io::Error| FileFault { path: self.path.clone(), fault };
         match fs::metadata(&self.path) {
             Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(None),
             Err(fault) => return Err(broken(fault)),

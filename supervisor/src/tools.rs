@@ -3,6 +3,7 @@
 //! Owns the list of subcommands. They live in brigd because only its own code knows what
 //! it would load. A tool starts no worker, opens no socket, and needs no running brigd.
 
+use crate::audit::tools::AuditTool;
 use crate::config::tool::ConfigTool;
 use crate::policy::tool::PolicyTool;
 use std::process::ExitCode;
@@ -10,6 +11,9 @@ use std::process::ExitCode;
 /// One tool. Each has its arguments and its work in a module of its own.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Tool {
+    /// Check, watch and export audit records.
+    #[command(subcommand)]
+    Audit(AuditTool),
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigTool),
@@ -22,6 +26,7 @@ impl Tool {
     /// Does the work.
     pub(crate) fn run(&self) -> ExitCode {
         match self {
+            Self::Audit(tool) => tool.run(),
             Self::Config(tool) => tool.run(),
             Self::Policy(tool) => tool.run(),
         }

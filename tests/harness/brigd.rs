@@ -56,8 +56,8 @@ pub struct BrigdOptions {
     pub uid: Option<u32>,
     /// With an admin socket and a state folder.
     pub admin: bool,
-    /// In this folder, which outlives it, instead of one of its own.
-    pub folder: Option<PathBuf>,
+    /// More of the environment.
+    pub env: Vec<(String, String)>,
 }
 
 impl BrigdOptions {
@@ -82,10 +82,16 @@ impl BrigdOptions {
         self
     }
 
-    /// Keeps its state in this folder.
+    /// With its state in this folder.
     #[must_use]
-    pub fn state(mut self, folder: &Path) -> Self {
-        self.folder = Some(folder.to_owned());
+    pub fn state(self, folder: &Path) -> Self {
+        self.arg("--state").arg(&folder.display().to_string())
+    }
+
+    /// With a variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -140,10 +146,12 @@ impl Brigd {
             command.arg("--config").arg(path);
         }
         command.arg("--socket").arg(run.join("brig.sock")).args(&options.args);
+        command.envs(options.env.iter().cloned()).env_remove("STATE_DIRECTORY");
         if options.admin {
-            let state = options.folder.clone().unwrap_or_else(|| folder.path().join("state"));
-            fs::create_dir_all(&state).expect("a state folder");
-            command.arg("--admin-socket").arg(run.join("admin.sock")).arg("--state").arg(&state);
+            command.arg("--admin-socket").arg(run.join("admin.sock"));
+            if !options.args.iter().any(|argument| argument == "--state") {
+                command.arg("--state").arg(run.join("state"));
+            }
         }
         command.env("NOTIFY_SOCKET", folder.path().join("notify")).env_remove("JOURNAL_STREAM").current_dir("/");
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log twice")).stderr(log);
@@ -258,7 +266,7 @@ impl Drop for Brigd {
         }
         if std::thread::panicking() {
             let log = self.log();
-            let lines: Vec<&str> = log.lines().filter(|line| !line.contains("host call")).collect();
+            let lines: Vec<&str> = log.lines().filter(|line| !line.contains("audit record")).collect();
             let last: String = lines.iter().skip(lines.len().saturating_sub(30)).map(|line| format!("{line:.400}\n")).collect();
             eprintln!("--- end of the log of brigd ---\n{last}");
         }

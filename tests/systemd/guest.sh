@@ -40,10 +40,10 @@ guest_mirror() {
 }
 
 guest_tree() {
-    tree=$cache/$suite-3
+    tree=$cache/$suite-4
     [ ! -e "$tree/ready" ] || return 0
     say "making a $suite"
-    local build=$cache/$suite.build where=$cache packages=systemd,systemd-sysv,systemd-container,dbus,procps unit hooks=()
+    local build=$cache/$suite.build where=$cache packages=systemd,systemd-sysv,systemd-container,dbus,procps,passwd unit hooks=()
     [ "$(stat -f -c %T /dev/shm)" != tmpfs ] || [ "$(df --output=avail -m /dev/shm | tail -n 1)" -lt 2000 ] || where=/dev/shm
     build=$(mktemp -d "$where/brig-guest-$suite.XXXXXX")
     chmod 755 "$build"

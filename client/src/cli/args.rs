@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// Run one input after the other; names persist
     #[command(after_help = Exit::help())]
     Repl(ReplArgs),
+    /// Ask for the answer of an evaluation later
+    #[command(after_help = Exit::help())]
+    Evaluations(EvaluationsArgs),
     /// Parse a program without running it
     #[command(after_help = Exit::help())]
     Check(CheckArgs),
@@ -57,6 +60,9 @@ pub(crate) enum Command {
     /// Print the versions of this command and of brigd
     #[command(after_help = Exit::help())]
     Version(VersionArgs),
+    /// Check, watch and export the audit records of a brigd (its own tool: brigd audit)
+    #[command(disable_help_flag = true)]
+    Audit(ForwardArgs),
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
@@ -72,6 +78,9 @@ pub(crate) enum Command {
     /// Say what a policy means, test it, explain a decision (brigd policy)
     #[command(disable_help_flag = true)]
     Policy(ForwardArgs),
+    /// Check and show a configuration (brigd config)
+    #[command(disable_help_flag = true)]
+    Config(ForwardArgs),
 }
 
 /// What goes to brigd as it is.
@@ -93,6 +102,7 @@ impl Command {
             Self::Admin(admin) => admin.global.json,
             Self::Approve(approve) => approve.global.json,
             Self::Top(top) => top.global.json,
+            Self::Evaluations(evaluations) => evaluations.command.shown().json,
             _ => false,
         }
     }
@@ -145,9 +155,65 @@ pub(crate) struct ReplArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct EvaluationsArgs {
+    #[command(subcommand)]
+    pub(crate) command: EvaluationsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvaluationsCommand {
+    /// Say how far it is, and show its result once it is over
+    Get(EvaluationArgs),
+    /// Wait until it is over, and show its result
+    Wait(WaitArgs),
+}
+
+impl EvaluationsCommand {
+    /// Which evaluation, and how it is shown.
+    pub(crate) const fn shown(&self) -> &EvaluationArgs {
+        match self {
+            Self::Get(shown) => shown,
+            Self::Wait(wait) => &wait.shown,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WaitArgs {
+    #[command(flatten)]
+    pub(crate) shown: EvaluationArgs,
+    /// Give up waiting after so long, such as `30s` or `10m` [default: wait for its end]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EvaluationArgs {
+    /// Its id, as `brig eval --detach` printed it
+    #[arg(value_name = "ID")]
+    pub(crate) evaluation: String,
+    /// Print the whole status object as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print a string value without its quotes
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+    /// Print only the value and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The file; `-` is standard input
     pub(crate) file: PathBuf,
+    /// Check the types too, against the configured functions and those of --functions: with
+    /// node and the `typescript` of the project in the working directory
+    #[arg(long)]
+    pub(crate) types: bool,
+    /// Host functions whose handlers are commands; see docs/cli.md
+    #[arg(short, long, value_name = "FILE", requires = "types")]
+    pub(crate) functions: Vec<PathBuf>,
     /// How the text is to be read
     #[arg(long, value_enum, default_value_t)]
     pub(crate) form: FormArg,
@@ -256,6 +322,10 @@ pub(crate) struct ProgramArgs {
     /// List the host calls also when the program succeeded
     #[arg(long)]
     pub(crate) calls: bool,
+    /// Print the id of the evaluation once it runs, and leave it running: see
+    /// `brig evaluations`. Needs a brigd that stays
+    #[arg(long, conflicts_with_all = ["functions", "private", "raw", "calls"])]
+    pub(crate) detach: bool,
 }
 
 /// How a program text is to be read.

@@ -34,7 +34,7 @@ impl Exit {
         (Self::Refused, 6, "brigd refused the request; nothing ran"),
         (Self::Unreachable, 7, "no brigd answers, and none can be started; nothing ran"),
         (Self::Sandbox, 8, "the worker crashed or broke its protocol, or brigd failed"),
-        (Self::Lost, 9, "the connection was lost before the answer; whether it ran is unknown"),
+        (Self::Lost, 9, "the connection was lost before the answer, or brigd ended; what ran is unknown"),
         (Self::OutputLost, 10, "standard output could not be written; the rest of the answer is lost, what ran did run"),
     ];
 
@@ -68,6 +68,7 @@ impl Exit {
             Code::TimedOut => Self::TimedOut,
             Code::Cancelled => Self::Cancelled,
             Code::WorkerCrashed | Code::ProtocolViolation | Code::Internal => Self::Sandbox,
+            Code::Interrupted => Self::Lost,
         }
     }
 

@@ -8,6 +8,7 @@ mod args;
 mod check;
 mod command_handler;
 mod doctor;
+mod evaluations;
 mod exit;
 mod forward;
 mod functions_file;
@@ -20,6 +21,7 @@ mod run;
 mod session;
 mod spelling;
 mod terminal;
+mod type_check;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -72,13 +74,16 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Eval(eval) => run::eval(&cli.global, eval).await,
         Command::Run(program) => run::run(&cli.global, program).await,
         Command::Repl(repl) => repl::repl(&cli.global, repl).await,
+        Command::Evaluations(evaluations) => evaluations::evaluations(&cli.global, evaluations).await,
         Command::Check(check) => check::check(&cli.global, check).await,
         Command::Mcp(mcp) => mcp::mcp(&cli.global, mcp).await,
         Command::Version(version) => session::version(&cli.global, version).await,
+        Command::Audit(args) => Err(forward::to_brigd("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
         Command::Admin(args) => admin::admin(args).await,
         Command::Approve(args) => admin::approve(args).await,
         Command::Top(args) => admin::top(args).await,
+        Command::Config(config) => Err(forward::to_brigd("config", &config.arguments)),
         Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };
     done.unwrap_or_else(|fault| {

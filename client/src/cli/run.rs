@@ -6,7 +6,7 @@
 use super::args::{EvalArgs, Global, ProgramArgs, RunArgs, requested_limits};
 use super::exit::Exit;
 use super::read::{self, Text};
-use super::{Fault, functions_file, inputs, render, session, terminal};
+use super::{Fault, evaluations, functions_file, inputs, render, session, terminal};
 use brig::protocol::limits::SOURCE_BYTES;
 use brig::{Canceller, Evaluate, EvaluateResult, Evaluation, Mode, Operation, Outcome, Permissions, Rule, Scope, ScopeRules};
 use std::path::Path;
@@ -32,6 +32,9 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> Result<Exit, Fault> {
 
 async fn evaluate(global: &Global, program: &Text, options: &ProgramArgs) -> Result<Exit, Fault> {
     let mut evaluate = request(program, options)?;
+    if options.detach {
+        return evaluations::detach(global, evaluate, options).await;
+    }
     let streamed = Arc::new(AtomicBool::new(false));
     if !(options.json || options.quiet || options.no_stream) {
         let streamed = Arc::clone(&streamed);
@@ -132,7 +135,7 @@ pub(super) async fn await_or_cancel(mut evaluation: Evaluation) -> Option<Result
 }
 
 /// Prints a result: the value on standard output, everything else on standard error.
-fn show(program: &Text, result: &EvaluateResult, options: &ProgramArgs, streamed: bool) {
+pub(super) fn show(program: &Text, result: &EvaluateResult, options: &ProgramArgs, streamed: bool) {
     if options.json {
         terminal::out(&render::json_line(result));
         return;

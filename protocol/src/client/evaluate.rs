@@ -104,7 +104,8 @@ pub struct EvaluateParams<'a> {
     /// 1 to 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Goes on when the client disconnects; the answer waits in `evaluations.get`.
+    /// Answers with an [`super::EvaluationStatus`] once the program runs, and goes on when
+    /// the client disconnects; its answer waits in `evaluations.get`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
     /// Asks for one `evaluation.started` notification before anything else is told or

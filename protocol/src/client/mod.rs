@@ -6,6 +6,7 @@
 
 mod answer;
 mod evaluate;
+mod evaluations;
 mod function;
 mod functions;
 mod permissions;
@@ -16,6 +17,7 @@ pub use answer::{
     CallRecord, CallState, CheckResult, ErrorCause, EvaluateResult, EvaluationError, Outcome, Sandbox, Usage, Warning, WarningCode,
 };
 pub use evaluate::{CancelParams, Capture, CheckParams, EvaluateParams, Form, Language, OutputOptions};
+pub use evaluations::{EvaluationState, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, WAIT_DEFAULT_MS, WAIT_MOST_MS};
 pub use function::{Effect, Example, FunctionDeclaration, FunctionMap, HostFunctions};
 pub use functions::{
     ExampleShown, FunctionListed, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,

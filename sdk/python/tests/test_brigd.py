@@ -476,3 +476,20 @@ def test_without_a_brigd_it_says_where_it_looked(tmp_path: Path, monkeypatch: py
     with pytest.raises(brig.BrigError, match="no luck") as fault:
         brig.Client(brigd=str(false)).evaluate("1")
     assert fault.value.code == "start_failed"
+
+
+def test_a_detached_program_goes_on_without_its_client_and_another_asks_for_its_answer() -> None:
+    with brig.connect() as one:
+        begun = one.detach("await new Promise((done) => setTimeout(done, 100)); return inputs.a * 2", inputs={"a": 21})
+        assert (begun.state, begun.result, begun.ended_ms) == ("running", None, None)
+        with brig.connect(socket=one.socket) as other:
+            assert other.wait_evaluation(begun.evaluation, timeout_ms=0).evaluation == begun.evaluation
+            ended = other.wait_evaluation(begun.evaluation)
+            assert ended.state == "ended" and ended.result is not None and ended.result.value == 42
+            assert ended.ended_ms is not None and ended.ended_ms >= ended.started_ms > 0
+            assert other.get_evaluation(begun.evaluation) == ended
+        with pytest.raises(brig.BrigError) as unknown:
+            one.get_evaluation("ev_none")
+        assert unknown.value.code == "evaluation_not_found"
+        with pytest.raises(TypeError, match="host_functions"):
+            one.detach("1", host_functions={})  # type: ignore[call-arg]

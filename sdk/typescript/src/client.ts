@@ -10,15 +10,17 @@ import { type Endpoint, endpointOf } from "./endpoint.js";
 import { BrigError } from "./errors.js";
 import { type HostFunctions, type PreparedFunctions, prepareFunctions } from "./functions.js";
 import type { JsonValue } from "./json.js";
-import { checkParams, evaluateParams, neverSent, resultOf, text, typesParams, vmParams } from "./requests.js";
+import { checkParams, detachParams, evaluateParams, neverSent, resultOf, statusOf, text, typesParams, vmParams } from "./requests.js";
 import { refused, typeFaults } from "./typecheck.js";
 import type {
   CheckOptions,
   CheckResult,
   ConnectOptions,
+  DetachOptions,
   EvaluateOptions,
   EvaluateResult,
   EvaluationError,
+  EvaluationStatus,
   ServerInfo,
   VmInfo,
   VmOptions,
@@ -81,6 +83,28 @@ export class Client implements VmHost {
       declarations: string;
       tool: { name: string; description: string };
     };
+  }
+
+  /**
+   * Runs a program that goes on without this client: gives its id and state once it runs.
+   * Any client of the same user asks for its answer with `waitEvaluation`.
+   *
+   * @throws {BrigError} when it does not run.
+   * @throws {TypeError} for options that can not be sent.
+   */
+  async detach<T = JsonValue>(source: string, options: DetachOptions = {}): Promise<EvaluationStatus<T>> {
+    return statusOf<T>(await this.#ask("evaluate", detachParams(source, options)));
+  }
+
+  /** How far an evaluation of this user is, and its answer once it is over. */
+  async getEvaluation<T = JsonValue>(evaluation: string): Promise<EvaluationStatus<T>> {
+    return statusOf<T>(await this.#ask("evaluations.get", text("getEvaluation", { evaluation })));
+  }
+
+  /** The same, once it is over or the time is: 30 s when left out, 10 minutes at most. */
+  async waitEvaluation<T = JsonValue>(evaluation: string, options: { readonly timeoutMs?: number } = {}): Promise<EvaluationStatus<T>> {
+    const { timeoutMs } = options;
+    return statusOf<T>(await this.#ask("evaluations.wait", text("waitEvaluation", { evaluation, timeoutMs })));
   }
 
   /** Makes a vm: a worker that keeps its realm between evaluations. */

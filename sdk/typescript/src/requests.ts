@@ -7,7 +7,7 @@
 import { BrigError } from "./errors.js";
 import type { PreparedFunctions } from "./functions.js";
 import { encode, JsonFault, NESTING_LEVELS } from "./json.js";
-import type { CheckOptions, EvaluateOptions, EvaluateResult, VmOptions } from "./types.js";
+import type { CheckOptions, DetachOptions, EvaluateOptions, EvaluateResult, EvaluationStatus, VmOptions } from "./types.js";
 
 /** Levels that params add around a value. */
 const ENVELOPE_LEVELS = 4;
@@ -33,6 +33,8 @@ const EVALUATE = [
   "check",
   "trace",
 ];
+/** What needs this process is left out: the program may outlive it. */
+const DETACH = EVALUATE.filter((name) => !["hostFunctions", "signal", "onStdout", "onStderr", "onWarning", "vm", "check"].includes(name));
 const CHECK = ["form", "language", "hostFunctions", "types"];
 const VM = ["hostFunctions", "limits", "timeZone", "permissions", "timeoutMs", "output"];
 
@@ -59,6 +61,12 @@ export function evaluateParams(source: string, options: EvaluateOptions, functio
     output: listens ? { ...output, stream: true } : output,
     vm: typeof vm === "object" ? vm.id : vm,
   });
+}
+
+/** Params of `evaluate` for a program that goes on without this client, as JSON text. */
+export function detachParams(source: string, options: DetachOptions): string {
+  refuseUnknown("detach", options, DETACH);
+  return text("detach", { source: sourceOf(source), ...options, detach: true });
 }
 
 /** Params of `check`, as JSON text. */
@@ -125,4 +133,11 @@ export function resultOf<T>(answer: unknown): EvaluateResult<T> {
   const outcome = (answer as { outcome?: unknown } | null | undefined)?.outcome;
   if (typeof outcome === "string") return answer as EvaluateResult<T>;
   throw new BrigError("protocol_error", "the answer to evaluate has no outcome", { nothingRan: false });
+}
+
+/** How far an evaluation is, if that is what was answered. */
+export function statusOf<T>(answer: unknown): EvaluationStatus<T> {
+  const state = (answer as { state?: unknown } | null | undefined)?.state;
+  if (typeof state === "string") return answer as EvaluationStatus<T>;
+  throw new BrigError("protocol_error", "the answer does not say how far the evaluation is", { nothingRan: false });
 }

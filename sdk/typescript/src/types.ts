@@ -268,6 +268,24 @@ export interface Unsuccessful extends Ended {
 /** How a program ended; `outcome` tells which of the two. */
 export type EvaluateResult<T = JsonValue> = Succeeded<T> | Unsuccessful;
 
+/** What a detached program gets: nothing of this process, which it may outlive. */
+export type DetachOptions = Omit<EvaluateOptions, "hostFunctions" | "signal" | "onStdout" | "onStderr" | "onWarning" | "vm" | "check">;
+
+interface Status {
+  /** Its id, `ev_…`. */
+  readonly evaluation: string;
+  /** When it began, in milliseconds since 1970. */
+  readonly startedMs: number;
+}
+
+/**
+ * How far an evaluation is. `unknown`: brigd ended before it did; `result` lists the write
+ * calls that are on record, and it is never run again.
+ */
+export type EvaluationStatus<T = JsonValue> =
+  | (Status & { readonly state: "running"; readonly endedMs?: undefined; readonly result?: undefined })
+  | (Status & { readonly state: "ended" | "unknown"; readonly endedMs: number; readonly result: EvaluateResult<T> });
+
 /** Whether a program parses, and type-checks where that was asked for. */
 export type CheckResult =
   | { readonly ok: true; readonly error?: undefined; readonly errors?: undefined }

@@ -1,6 +1,7 @@
 //! `policy.check` and `policy.reload`.
 
 use super::Speaker;
+use crate::audit::event::By;
 use crate::config::ConfigFault;
 use crate::reload::Reloaded;
 use crate::service::Service;
@@ -26,13 +27,15 @@ pub(super) async fn check(service: &Arc<Service>) -> Result<PolicyResult, ErrorD
 /// # Errors
 /// `invalid_params` with the place in the file and what is expected there.
 pub(super) async fn reload(service: &Arc<Service>, speaker: &Speaker) -> Result<PolicyResult, ErrorData> {
-    let loaded = read(service, Service::reload).await?;
-    service.record_operator(speaker.facts.uid, "policy_reloaded", &loaded.policy_version, None);
-    Ok(loaded)
+    let by = speaker.facts.uid;
+    read(service, move |service| service.reload(By::Uid(by))).await
 }
 
 /// Reads files: off the async threads.
-async fn read(service: &Arc<Service>, work: fn(&Service) -> Result<Reloaded, ConfigFault>) -> Result<PolicyResult, ErrorData> {
+async fn read(
+    service: &Arc<Service>,
+    work: impl FnOnce(&Service) -> Result<Reloaded, ConfigFault> + Send + 'static,
+) -> Result<PolicyResult, ErrorData> {
     let own = Arc::clone(service);
     let done = tokio::task::spawn_blocking(move || work(&own)).await;
     let done = done.map_err(|fault| ErrorData::new(RequestCode::InternalError, format!("the configuration could not be read: {fault}")))?;

@@ -6,7 +6,7 @@
 
 use crate::policy::Facts;
 use crate::policy::selector::{Selector, SystemAccounts};
-use crate::state::{StateFault, StateFile};
+use crate::state::{FileFault, StateFile};
 use brig_protocol::admin::{Revocation, RevocationsResult};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -41,12 +41,12 @@ impl Revocations {
     ///
     /// # Errors
     /// When the file is there and can not be read.
-    pub(crate) fn open(state: Option<&Path>) -> Result<Self, StateFault> {
+    pub(crate) fn open(state: Option<&Path>) -> Result<Self, FileFault> {
         let file = state.map(|folder| StateFile::within(folder, FILE));
         let kept: RevocationsResult = file.as_ref().map(StateFile::read).transpose()?.flatten().unwrap_or_default();
         let mut read = State::default();
         // Whatever is in there was read once: what can not be now is a file that is not ours.
-        let torn = |target: &str, fault: &str| StateFault::torn(state, FILE, &format!("{:?}: {fault}", escaped(target, 200)));
+        let torn = |target: &str, fault: &str| FileFault::torn(state, FILE, &format!("{:?}: {fault}", escaped(target, 200)));
         for kept in kept.functions {
             let pattern = Pattern::parse(&kept.target).map_err(|fault| torn(&kept.target, &fault.to_string()))?;
             read.functions.push((pattern, kept));

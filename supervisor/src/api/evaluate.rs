@@ -24,6 +24,8 @@ pub(crate) struct Checked<'a> {
     pub(crate) program: Program<'a>,
     /// So that it runs once.
     pub(crate) idempotency_key: Option<String>,
+    /// It goes on without its client.
+    pub(crate) detach: bool,
 }
 
 /// Checks the params of `evaluate` against the ceilings of the principal.
@@ -55,7 +57,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         vm: params.vm,
         warnings,
     };
-    Ok(Checked { program, idempotency_key: params.idempotency_key })
+    Ok(Checked { program, idempotency_key: params.idempotency_key, detach: params.detach })
 }
 
 /// Checks the params of `check`.
@@ -73,14 +75,10 @@ pub(crate) fn check<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'a>,
         parse_only: true,
         ..Program::default()
     };
-    Ok(Checked { program, idempotency_key: None })
+    Ok(Checked { program, idempotency_key: None, detach: false })
 }
 
 fn refuse_what_is_not_offered(params: &EvaluateParams<'_>) -> Result<(), ErrorData> {
-    let unsupported = |sentence: &str| Err(ErrorData::new(RequestCode::Unsupported, sentence));
-    if params.detach {
-        return unsupported("params.detach: this build has no detached evaluations; keep the connection open until the answer comes");
-    }
     if params.check {
         let mut data = ErrorData::new(RequestCode::Unsupported, "params.check: brigd has no type checker; nothing ran");
         data.hint = Some(
@@ -232,7 +230,6 @@ mod tests {
         assert!(message(r#"{"source":"1","idempotencyKey":""}"#).contains("params.idempotencyKey"));
         assert!(message(r#"{"source":"1","timeZone":"../etc"}"#).contains("params.timeZone"));
         assert!(message(r#"{"source":"1","trace":"x"}"#).contains("params.trace"));
-        assert!(message(r#"{"source":"1","detach":true}"#).contains("params.detach"));
         let check = checked(r#"{"source":"1","check":true}"#).unwrap_err();
         assert!(check.code == RequestCode::Unsupported && check.hint.is_some_and(|hint| hint.contains("SDK")));
         let long = format!("{{\"source\":\"{}\"}}", "x".repeat(limits::SOURCE_BYTES + 1));

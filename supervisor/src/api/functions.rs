@@ -12,6 +12,7 @@ use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::host::configured::{Catalogue, Configured};
 use crate::host::table::{FunctionTable, Granted};
 use crate::host::wall::Wall;
+use crate::journal::Effects;
 use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{
@@ -107,14 +108,16 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     let input = params.input.map_or(nothing, ToOwned::to_owned);
     json::count(input.get().as_bytes(), Bounds::PAYLOAD).map_err(|fault| invalid(format!("params.input is {fault}")))?;
     let _ticket = parties.ticket().await?;
-    let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout);
+    let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
     let now = tokio::time::Instant::now();
     let wall = Arc::new(Wall::until(now + longest + AFTERWARDS));
     wall.begun(now);
+    let id = evaluation::fresh_id("fc_")?;
     let calls = HostCalls {
-        evaluation: evaluation::fresh_id("fc_")?,
+        effects: Effects::of(&service.journal, &id, parties.peer.uid, service.pool.sandbox()),
+        evaluation: id,
         principal: parties.principal(),
         table: Arc::new(table),
         client: Arc::new(NoClient { outbox: Arc::clone(parties.outbox) }),

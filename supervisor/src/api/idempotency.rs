@@ -73,6 +73,11 @@ pub(crate) struct Running {
     sender: watch::Sender<Option<Kept>>,
 }
 
+/// The key was used for something else.
+pub(crate) fn conflict() -> ErrorData {
+    ErrorData::new(RequestCode::IdempotencyConflict, "params.idempotencyKey was used with a different request; nothing ran")
+}
+
 /// The digest of the params of a request, as they were sent.
 pub(crate) fn digest(method: &str, text: &str) -> Digest {
     let mut hash = Sha256::new();
@@ -97,8 +102,7 @@ impl Answers {
         let name = (uid, key.to_owned());
         if let Some(entry) = state.entries.get(&name).filter(|entry| entry.until.is_none_or(|until| now < until)) {
             if entry.digest != digest {
-                let sentence = "params.idempotencyKey was used with a different request; nothing ran";
-                return Err(ErrorData::new(RequestCode::IdempotencyConflict, sentence));
+                return Err(conflict());
             }
             return Ok(Claim::Join(entry.answer.clone()));
         }
@@ -175,6 +179,12 @@ impl State {
 }
 
 impl Running {
+    /// Gives the answer to everyone who joined, and lets go of it: it is kept elsewhere.
+    pub(crate) fn answer_kept_elsewhere(self, answer: Kept) {
+        self.answers.lock().remove(&self.key);
+        self.sender.send_replace(Some(answer));
+    }
+
     /// Gives the answer to everyone who joined, and keeps it for the window.
     pub(crate) fn answer(self, answer: Kept, now: Instant) {
         self.answers.lock().answered(&self.key, answer.get().len(), now + WINDOW);

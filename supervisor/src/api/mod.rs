@@ -4,6 +4,7 @@
 //! program: what does is handed to [`crate::evaluation`].
 
 pub(crate) mod evaluate;
+pub(crate) mod evaluations;
 pub(crate) mod explain;
 pub(crate) mod functions;
 pub(crate) mod idempotency;
@@ -29,6 +30,10 @@ pub(crate) enum Method {
     VmCreate,
     /// Runs a host call: `functions.call`.
     FunctionsCall,
+    /// Reads the journal: `evaluations.get`.
+    EvaluationsGet,
+    /// Reads the journal once there is an answer: `evaluations.wait`.
+    EvaluationsWait,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Needs no worker, but may take time: `policy.explain`.
@@ -52,10 +57,6 @@ pub(crate) enum AtOnce {
     FunctionsDescribe,
     /// `functions.types`
     FunctionsTypes,
-    /// `evaluations.get`
-    EvaluationsGet,
-    /// `evaluations.wait`
-    EvaluationsWait,
 }
 
 /// Every method that a client can ask.
@@ -71,8 +72,8 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
     (method::FUNCTIONS_CALL, Method::FunctionsCall),
-    (method::EVALUATIONS_GET, Method::AtOnce(AtOnce::EvaluationsGet)),
-    (method::EVALUATIONS_WAIT, Method::AtOnce(AtOnce::EvaluationsWait)),
+    (method::EVALUATIONS_GET, Method::EvaluationsGet),
+    (method::EVALUATIONS_WAIT, Method::EvaluationsWait),
     (method::POLICY_EXPLAIN, Method::Explain),
 ];
 

@@ -41,15 +41,8 @@ pub(crate) fn answer_at_once(
             vm::dispose(service, peer, text)?;
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::FunctionsTypes => types::answer(text).map(|result| rpc::result(id, &result)),
-        AtOnce::EvaluationsGet | AtOnce::EvaluationsWait => {
-            unsupported("this build keeps no answers for later; keep the connection open until the answer comes")
-        }
+        AtOnce::FunctionsTypes => types::answer(&service.catalogue(), &grant.functions, text).map(|result| rpc::result(id, &result)),
     }
-}
-
-fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
-    Err(ErrorData::new(RequestCode::Unsupported, sentence))
 }
 
 fn initialize(service: &Service, (peer, grant): (Peer, &Grant), text: &str) -> Result<InitializeResult, ErrorData> {

@@ -22,7 +22,7 @@ pub(crate) use book::{Bounds, Full};
 
 use crate::host::permission::AskTerms;
 use crate::policy::Facts;
-use crate::state::{StateFault, StateFile};
+use crate::state::{FileFault, StateFile};
 use book::{Book, Verdict};
 use brig_protocol::admin::{ApprovalDetail, ApprovalInfo, ApprovalState};
 use brig_protocol::client::Principal;
@@ -91,7 +91,7 @@ impl Approvals {
     ///
     /// # Errors
     /// When the file is there and can not be read.
-    pub(crate) fn open(bounds: Bounds, state: Option<&Path>) -> Result<Arc<Self>, StateFault> {
+    pub(crate) fn open(bounds: Bounds, state: Option<&Path>) -> Result<Arc<Self>, FileFault> {
         let file = state.map(|folder| StateFile::within(folder, "approvals.json"));
         let past: Vec<ApprovalInfo> = file.as_ref().map(StateFile::read).transpose()?.flatten().unwrap_or_default();
         let book = Mutex::new(Book::new(bounds, past));

@@ -6,6 +6,7 @@
 //! every evaluation of a client that went away.
 
 pub(crate) mod budget;
+mod kept;
 pub(crate) mod link;
 pub(crate) mod outbox;
 pub(crate) mod reader;

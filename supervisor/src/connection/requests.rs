@@ -4,17 +4,20 @@
 //! method, to a running evaluation, or to a waiting host call. Every request gets one
 //! answer; a notification gets none.
 
+mod explain;
+
 use super::Conversation;
+use super::kept::{self, Answer};
 use super::link::Link;
 use super::outbox::Outbox;
-use crate::api::idempotency::{self, Claim};
 use crate::api::{self, Method};
 use crate::evaluation::{self, Asked, Ended, Parties, Request, Stop, StopCause};
+use crate::journal::Keep;
 use crate::listener::Peer;
-use crate::policy::{Facts, Grant};
+use crate::policy::{Facts, Grant, Live};
 use crate::pool::Lease;
 use crate::service::Service;
-use brig_protocol::client::{CallState, CancelParams, CheckResult, EvaluateResult, Outcome, method};
+use brig_protocol::client::{CancelParams, CheckResult, Outcome, method};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::limits::REQUEST_LINE_BYTES;
 use brig_protocol::line::Line;
@@ -22,17 +25,17 @@ use brig_protocol::rpc::{self, ErrorData, Id, Message};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// The requests of one client.
 pub(super) struct Requests {
     service: Arc<Service>,
     peer: Peer,
-    facts: Facts,
+    facts: Arc<Facts>,
     connection: u64,
     link: Arc<Link>,
     outbox: Arc<Outbox>,
@@ -45,7 +48,16 @@ impl Requests {
     pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
-        Self { service, facts, peer, connection, link, outbox, in_flight: HashMap::new(), running: FuturesUnordered::new() }
+        Self {
+            service,
+            facts: Arc::new(facts),
+            peer,
+            connection,
+            link,
+            outbox,
+            in_flight: HashMap::new(),
+            running: FuturesUnordered::new(),
+        }
     }
 
     /// Ends the vms that were made by this connection.
@@ -81,11 +93,14 @@ impl Requests {
 
     /// What the policy that holds now says about this client, if it may do anything.
     fn grant(&self) -> Result<Arc<Grant>, ErrorData> {
+        self.permitted(self.service.policy.current().grant(&self.facts))
+    }
+
+    fn permitted(&self, grant: Arc<Grant>) -> Result<Arc<Grant>, ErrorData> {
         if self.service.revocations.names_principal(&self.facts) {
             let sentence = format!("user {} was revoked by an operator; nothing ran", self.peer.uid);
             return Err(ErrorData::new(RequestCode::NotPermitted, sentence));
         }
-        let grant = self.service.policy.current().grant(&self.facts);
         if grant.may_evaluate {
             return Ok(grant);
         }
@@ -96,34 +111,10 @@ impl Requests {
         Err(data)
     }
 
-    /// Starts saying what would be decided.
-    fn explain(&mut self, id: Id, params: Option<&RawValue>) {
-        let text = params.map_or("{}", RawValue::get).to_owned();
-        let mut held = self.service.budget.part(self.peer.uid);
-        let grant = match self.grant() {
-            Ok(_) if !held.resize(text.len()) => return self.refuse(Some(&id), &no_room()),
-            Ok(grant) => grant,
-            Err(data) => return self.refuse(Some(&id), &data),
-        };
-        self.in_flight.insert(id.clone(), Arc::new(Stop::default()));
-        let (service, outbox, uid) = (Arc::clone(&self.service), Arc::clone(&self.outbox), self.peer.uid);
-        self.running.push(Box::pin(async move {
-            let line = match api::explain::explain(&service, grant, uid, text).await {
-                Ok(said) => rpc::result(&id, &said),
-                Err(data) => {
-                    service.metrics.refused.count();
-                    rpc::error(Some(&id), &data)
-                }
-            };
-            outbox.send_when_room(|| line).await;
-            drop(held);
-            id
-        }));
-    }
-
     /// Starts what takes its time.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
-        let request = self.grant().and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
+        let live = Live::follow(&self.service.policy, &self.facts);
+        let request = self.permitted(live.grant()).and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
         let (grant, request) = match request {
             Ok(request) => request,
             Err(data) => return self.refuse(Some(&id), &data),
@@ -131,19 +122,22 @@ impl Requests {
         let stop = Arc::new(Stop::default());
         self.in_flight.insert(id.clone(), Arc::clone(&stop));
         let (service, peer, connection) = (Arc::clone(&self.service), self.peer, self.connection);
-        let (link, outbox, facts) = (Arc::clone(&self.link), Arc::clone(&self.outbox), self.facts.clone());
+        let (link, outbox, facts) = (Arc::clone(&self.link), Arc::clone(&self.outbox), Arc::clone(&self.facts));
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
+            let keep = Keep::default();
             let parties = Parties {
                 request: &id,
                 service: &service,
                 peer,
                 facts: &facts,
                 grant: &grant,
+                live: &live,
                 connection,
                 link: &link,
                 outbox: &outbox,
                 stop: &stop,
+                keep: &keep,
             };
             answer(&id, request, parties).await;
             drop(work);
@@ -263,6 +257,8 @@ impl Conversation for Requests {
                     Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
                     Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
                     Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
+                    Ok(Method::EvaluationsGet) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsGet),
+                    Ok(Method::EvaluationsWait) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsWait),
                     Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
                 }
             }
@@ -276,19 +272,18 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         Asked::Check => return answer_check(id, request, parties).await,
         Asked::VmCreate => return answer_create(id, request, parties).await,
         Asked::FunctionsCall => return answer_call(id, request, parties).await,
+        Asked::EvaluationsGet | Asked::EvaluationsWait => return answer_status(id, request, parties).await,
         Asked::Evaluate => {}
     }
-    let outcome = match request.idempotency_key(&parties.grant.ceilings) {
+    let outcome = match request.again(&parties.grant.ceilings) {
         Err(data) => Err(data),
-        Ok(None) => evaluation::run(request, parties).await.map(|ended| (ended, None)),
-        Ok(Some(key)) => match once(id, &key, request, parties).await {
-            Ok(None) => return,
-            Ok(Some(ended)) => Ok(ended),
-            Err(data) => Err(data),
-        },
+        Ok((None, false)) => evaluation::run(request, parties).await.map(|ended| Answer::Ran(Box::new(ended))),
+        Ok((key, detached)) => kept::run(key, detached, request, parties).await,
     };
     match outcome {
-        Ok((ended, kept)) => send_answer(id, ended, kept.as_ref(), parties).await,
+        Ok(Answer::Ran(ended)) => send_answer(id, *ended, parties).await,
+        Ok(Answer::Known(answer)) => send_known(id, &answer, parties).await,
+        Ok(Answer::Status(status)) => send_known(id, &status, parties).await,
         Err(data) => {
             parties.service.metrics.refused.count();
             parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
@@ -299,7 +294,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
 /// Answers whether a program parses: a worker is no less needed for that.
 async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match evaluation::run(request, parties).await {
-        Ok(Ended { result, worker, ticket: _ticket }) => {
+        Ok(Ended { result, worker, ticket: _ticket, .. }) => {
             retire(worker.settle());
             rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
         }
@@ -340,12 +335,12 @@ async fn answer_call(id: &Id, request: Request, parties: Parties<'_>) {
 }
 
 /// The answer goes out first; what is let go wakes others.
-async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, parties: Parties<'_>) {
-    let Ended { result, worker, ticket } = ended;
+async fn send_answer(id: &Id, ended: Ended, parties: Parties<'_>) {
+    let Ended { result, kept, worker, ticket } = ended;
     // That of a vm goes back before the answer: who has that may ask for the vm again.
     let lease = worker.settle();
-    let line = match kept {
-        Some(kept) => rpc::result(id, kept),
+    let line = match kept.answer {
+        Some(kept) => rpc::result(id, &kept),
         None => rpc::result(id, &result),
     };
     drop(result);
@@ -365,54 +360,36 @@ async fn send_answer(id: &Id, ended: Ended, kept: Option<&idempotency::Kept>, pa
     }
 }
 
+/// Sends what was known before, or is known of something that goes on.
+async fn send_known(id: &Id, answer: &impl Serialize, parties: Parties<'_>) {
+    parties.outbox.send_when_room(|| rpc::result(id, answer)).await;
+}
+
+/// Says how far an evaluation is.
+async fn answer_status(id: &Id, request: Request, parties: Parties<'_>) {
+    let Parties { service, peer, stop, .. } = parties;
+    let status = match request.asked() {
+        Asked::EvaluationsWait => api::evaluations::wait(service, peer.uid, request.text(), stop).await,
+        _ => api::evaluations::get(service, peer.uid, request.text()).await,
+    };
+    // Its answer waits on the account of who asked: many may be asked for at once.
+    let mut held = request.into_held();
+    let bytes = status.as_ref().ok().and_then(|status| status.result.as_ref()).map_or(0, |result| result.get().len());
+    let status = if held.resize(bytes) { status } else { Err(no_room()) };
+    match status {
+        Ok(status) => send_known(id, &status, parties).await,
+        Err(data) => {
+            service.metrics.refused.count();
+            parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
+        }
+    }
+}
+
 /// A worker of one evaluation is done.
-fn retire(lease: Option<Lease>) {
+pub(super) fn retire(lease: Option<Lease>) {
     if let Some(lease) = lease {
         lease.retire();
     }
-}
-
-/// Runs a request once for its key. Nothing: it was answered with what another gave.
-async fn once(id: &Id, key: &str, request: Request, parties: Parties<'_>) -> Result<Option<(Ended, Option<idempotency::Kept>)>, ErrorData> {
-    let digest = idempotency::digest(method::EVALUATE, request.text());
-    let running = loop {
-        match parties.service.answers.claim(parties.peer.uid, key, digest, Instant::now())? {
-            Claim::Run(running) => break running,
-            Claim::Join(mut answer) => {
-                let joined = tokio::select! {
-                    biased;
-                    cause = parties.stop.requested() => {
-                        return Err(ErrorData::new(RequestCode::Cancelled, format!("{} while it waited for the same request", cause.sentence())));
-                    }
-                    joined = answer.wait_for(Option::is_some) => joined.ok().and_then(|answer| answer.clone()),
-                };
-                // The one that ran gave nothing because nothing ran: it is this one's turn.
-                let Some(kept) = joined else { continue };
-                parties.outbox.send_when_room(|| rpc::result(id, &kept)).await;
-                return Ok(None);
-            }
-        }
-    };
-    // What ran in a vm has left its mark there. Escapes could spell the member otherwise.
-    let leaves_nothing = !["\"vm\"", "\\u"].iter().any(|part| request.text().contains(part));
-    let ended = evaluation::run(request, parties).await?;
-    // Nothing came of it, so nothing is repeated when it runs again: for whoever waits for
-    // it now, or for its client when that comes back.
-    if leaves_nothing
-        && ended.result.outcome == Outcome::Cancelled
-        && ended.result.calls.iter().all(|call| call.state == CallState::Refused)
-    {
-        return Ok(Some((ended, None)));
-    }
-    let kept = kept(&ended.result)?;
-    running.answer(Arc::clone(&kept), Instant::now());
-    Ok(Some((ended, Some(kept))))
-}
-
-fn kept(result: &EvaluateResult) -> Result<idempotency::Kept, ErrorData> {
-    serde_json::value::to_raw_value(result)
-        .map(Arc::from)
-        .map_err(|fault| ErrorData::new(RequestCode::InternalError, format!("the answer has no JSON form: {fault}")))
 }
 
 /// Where the params stand in their line.

@@ -86,7 +86,9 @@ struct Client {
 async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
     let arguments = <crate::settings::Arguments as clap::Parser>::parse_from(["brigd"]);
     let source = crate::reload::Source::new(Arc::new(arguments));
-    Service::new(config, played(speak).await, Records::open(None).unwrap(), source, Catalogue::default()).unwrap()
+    let journal = crate::settings::journal(&config).unwrap().1;
+    let counters = crate::settings::counters(&journal).unwrap();
+    Service::new(config, played(speak).await, Records::Log, source, Catalogue::default(), (journal, counters)).unwrap()
 }
 
 async fn client() -> Client {

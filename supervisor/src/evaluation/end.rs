@@ -6,6 +6,8 @@ use super::holding::Holding;
 use super::run::Run;
 use super::verdict::{self, Judged, Verdict};
 use crate::admission::Ticket;
+use crate::audit::Event;
+use crate::journal::Effects;
 use crate::pool;
 use crate::vm::Lost;
 use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
@@ -13,6 +15,8 @@ use brig_protocol::codes::EvaluationCode;
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{Phase, WorkerUsage};
 use futures_util::StreamExt;
+use serde_json::value::RawValue;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -20,10 +24,21 @@ use tokio::time::Instant;
 pub(crate) struct Ended {
     /// The answer.
     pub(crate) result: EvaluateResult,
+    /// The same, for whoever asks again.
+    pub(crate) kept: Kept,
     /// The worker, to be let go.
     pub(crate) worker: Holding,
     /// The place in the queue.
     pub(crate) ticket: Ticket,
+}
+
+/// An answer that may be asked for again.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// As it goes out.
+    pub(crate) answer: Option<Arc<RawValue>>,
+    /// It is in the journal.
+    pub(crate) in_journal: bool,
 }
 
 impl Run {
@@ -68,6 +83,13 @@ impl Run {
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
         };
+        self.service.audit.note(&Event::EvaluationEnded {
+            evaluation: &self.host.evaluation,
+            uid: self.host.principal.uid,
+            outcome,
+            code: error.as_ref().map(|error| error.code),
+            usage: &usage,
+        });
         self.records.sort_unstable_by_key(|record| record.call);
         let printed = self.console.printed();
         let result = EvaluateResult {
@@ -84,7 +106,8 @@ impl Run {
             usage,
             sandbox: (*self.lease.sandbox()).clone(),
         };
-        Ended { result, worker: self.lease, ticket: self.ticket }
+        let kept = if self.host.effects.listed() { keep(&self.host.effects, &result).await } else { Kept::default() };
+        Ended { result, kept, worker: self.lease, ticket: self.ticket }
     }
 
     /// Ends what still runs; each call says what is known of its effect.
@@ -109,6 +132,13 @@ impl Run {
             _ => tracing::debug!(evaluation, "an evaluation is over"),
         }
     }
+}
+
+/// Puts the answer in the journal.
+async fn keep(effects: &Effects, result: &EvaluateResult) -> Kept {
+    let Ok(answer) = serde_json::value::to_raw_value(result).map(Arc::<RawValue>::from) else { return Kept::default() };
+    let in_journal = effects.ended(result.outcome, &answer).await;
+    Kept { answer: Some(answer), in_journal }
 }
 
 /// Time during which at least one host call was running.

@@ -30,13 +30,21 @@ pub(crate) use stop::{Stop, StopCause};
 use crate::host::table::FunctionTable;
 use answering::Answering;
 use brig_protocol::rpc::ErrorData;
-use run::Run;
+pub(crate) use run::Run;
 
 /// Runs one program.
 ///
 /// # Errors
 /// Nothing ran: the request is wrong, the queue is full, or there is no worker.
 pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended, ErrorData> {
+    Ok(begin(request, parties).await?.finish().await)
+}
+
+/// Brings one program to its worker. It runs when it is driven.
+///
+/// # Errors
+/// Nothing ran: the request is wrong, the queue is full, or there is no worker.
+pub(crate) async fn begin(request: Request, parties: Parties<'_>) -> Result<Run, ErrorData> {
     let mut program = request.program(&parties.grant.ceilings)?;
     let loan = parties.borrowed(&mut program, &request)?;
     let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
@@ -46,20 +54,20 @@ pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended,
     let schemas = (&parties.service.schemas, parties.peer.uid);
     let build = FunctionTable::build(Some(&functions), Some(&program.permissions), (granted, &offered), &program.limits, schemas);
     let (table, found) = parties.unless_stopped(build).await?;
+    let table = table.following(parties.live.clone());
     program.warnings.extend(found);
     drop((functions, declared));
 
     let ticket = parties.ticket().await?;
     let worker = parties.worker(loan, &mut program).await?;
-    let mut run = Run::dispatch(program, table, ticket, worker, answering, &parties)?;
-    // The program is with its worker: nothing needs the client's line any more.
-    drop(request);
-
-    loop {
-        let event = run.next().await;
-        if run.take(event).is_break() {
-            break;
+    let id = id::fresh("ev_")?;
+    let effects = parties.listed(&id, &worker).await?;
+    match Run::dispatch(program, table, (ticket, worker), answering, (id, effects.clone()), &parties) {
+        // The program is with its worker: nothing needs the client's line any more.
+        Ok(run) => Ok(run),
+        Err(data) => {
+            effects.forget().await;
+            Err(data)
         }
     }
-    Ok(run.end().await)
 }

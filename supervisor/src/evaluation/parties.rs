@@ -11,8 +11,9 @@ use crate::connection::link::Link;
 use crate::connection::outbox::Outbox;
 use crate::host::configured::{Configured, UnknownCollection};
 use crate::host::table::Granted;
+use crate::journal::{Effects, Keep};
 use crate::listener::Peer;
-use crate::policy::{Facts, Grant};
+use crate::policy::{Facts, Grant, Live};
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -38,6 +39,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) facts: &'a Facts,
     /// What the operator's policy says about it.
     pub(crate) grant: &'a Grant,
+    /// That policy, and the one that holds later.
+    pub(crate) live: &'a Live,
     /// By which connection it came.
     pub(crate) connection: u64,
     /// The client's callbacks.
@@ -46,6 +49,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) outbox: &'a Arc<Outbox>,
     /// How it is ended early.
     pub(crate) stop: &'a Arc<Stop>,
+    /// Why its answer is asked for again, if it is.
+    pub(crate) keep: &'a Keep,
 }
 
 impl Parties<'_> {
@@ -125,6 +130,15 @@ impl Parties<'_> {
         let mut data = ErrorData::new(RequestCode::WorkerUnavailable, format!("there is no worker: {fault}; nothing ran"));
         data.retry_after_ms = Some(1_000);
         Err(data)
+    }
+
+    /// What the evaluation writes to the journal; itself, first, if it is to be kept.
+    pub(super) async fn listed(&self, id: &str, worker: &Holding) -> Result<Effects, ErrorData> {
+        let effects = Effects::of(&self.service.journal, id, self.peer.uid, worker.sandbox());
+        match effects.keep(self.keep).await {
+            Ok(()) => Ok(effects),
+            Err(fault) => Err(crate::api::evaluations::not_kept(&fault)),
+        }
     }
 
     pub(crate) const fn principal(&self) -> Principal {

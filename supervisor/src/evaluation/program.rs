@@ -3,7 +3,9 @@
 //! Owns the bytes of the client's line for as long as they are needed. Never copies
 //! the program, its inputs or its schemas out of it.
 
+use super::parties::Parties;
 use crate::api;
+use crate::audit::{Disclosure, Event, Payload, Who};
 use crate::connection::budget::Held;
 use brig_protocol::client::{Capture, Form, HostFunctions, Language, Permissions, Warning};
 use brig_protocol::codes::RequestCode;
@@ -14,8 +16,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The member by which a request runs once, as it stands in the text.
+/// The members by which an answer is asked for again, as they stand in the text.
 const KEY_MEMBER: &str = "\"idempotencyKey\"";
+const DETACH_MEMBER: &str = "\"detach\"";
 
 /// What a client asked to run, checked once.
 #[derive(Debug)]
@@ -75,6 +78,24 @@ impl Default for Program<'_> {
 }
 
 impl Program<'_> {
+    /// Puts on record that it is with its worker.
+    pub(super) fn record_start(&self, evaluation: &str, parties: &Parties<'_>) {
+        let shown = |text: &str| Payload::of(text, Disclosure::Hash, None);
+        parties.service.audit.note(&Event::EvaluationStarted {
+            evaluation,
+            who: Who {
+                uid: parties.peer.uid,
+                gid: parties.peer.gid,
+                principal: Some(&*parties.grant.section).filter(|name| !name.is_empty()),
+            },
+            policy: &parties.grant.version,
+            source: &shown(&self.source),
+            inputs: self.inputs.map(|inputs| shown(inputs.get())).as_ref(),
+            vm: self.vm.as_deref(),
+            parse_only: self.parse_only,
+        });
+    }
+
     /// What the worker is told.
     pub(crate) fn order<'b>(&'b self, collections: Vec<CollectionTable<'b>>) -> EvaluateOrder<'b> {
         EvaluateOrder {
@@ -91,7 +112,7 @@ impl Program<'_> {
     }
 }
 
-/// What a request that takes its time asks for.
+/// What a request that is not answered at once asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// To run a program.
@@ -102,9 +123,13 @@ pub(crate) enum Asked {
     VmCreate,
     /// To run one host call; a worker it does not need.
     FunctionsCall,
+    /// To know how far an evaluation is.
+    EvaluationsGet,
+    /// To know once it is over.
+    EvaluationsWait,
 }
 
-/// A request that takes its time, as it came.
+/// A request that is not answered at once, as it came.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// The whole line, so that nothing is moved.
@@ -140,16 +165,17 @@ impl Request {
         }
     }
 
-    /// The key by which it is to run once.
+    /// The key by which it is to run once, and whether it goes on without its client.
     ///
     /// # Errors
     /// Those of [`Self::program`].
-    pub(crate) fn idempotency_key(&self, ceilings: &Limits) -> Result<Option<String>, ErrorData> {
-        // A second parse only for who asks for it: the member is looked for first.
-        if self.asked != Asked::Evaluate || !self.text().contains(KEY_MEMBER) {
-            return Ok(None);
+    pub(crate) fn again(&self, ceilings: &Limits) -> Result<(Option<String>, bool), ErrorData> {
+        // A second parse only for who asks for it: the members are looked for first.
+        let text = self.text();
+        if self.asked != Asked::Evaluate || !(text.contains(KEY_MEMBER) || text.contains(DETACH_MEMBER)) {
+            return Ok((None, false));
         }
-        api::evaluate::evaluate(self.text(), ceilings).map(|checked| checked.idempotency_key)
+        api::evaluate::evaluate(text, ceilings).map(|checked| (checked.idempotency_key, checked.detach))
     }
 
     /// The program in it.
@@ -163,9 +189,13 @@ impl Request {
             api::evaluate::evaluate(self.text(), ceilings)
         }?;
         // Spelt with escapes it was not seen before, and nothing may run as if it were not there.
-        if checked.idempotency_key.is_some() && !self.text().contains(KEY_MEMBER) {
-            let sentence = "params.idempotencyKey: write the member's name without escapes; nothing ran";
-            return Err(ErrorData::new(RequestCode::InvalidParams, sentence));
+        for (asked, member, name) in
+            [(checked.idempotency_key.is_some(), KEY_MEMBER, "idempotencyKey"), (checked.detach, DETACH_MEMBER, "detach")]
+        {
+            if asked && !self.text().contains(member) {
+                let sentence = format!("params.{name}: write the member's name without escapes; nothing ran");
+                return Err(ErrorData::new(RequestCode::InvalidParams, sentence));
+            }
         }
         Ok(checked.program)
     }
@@ -182,8 +212,19 @@ mod tests {
             let line = format!("{{\"source\":\"1\",\"{member}\":\"k\"}}");
             let params = 0..line.len();
             let request = Request::new(line, params, Asked::Evaluate, Budget::new(1024).part(1));
-            let key = request.idempotency_key(&Limits::DEFAULT);
+            let key = request.again(&Limits::DEFAULT).map(|(key, _)| key);
             assert_eq!(key.ok().flatten().is_some(), seen);
+            assert_eq!(request.program(&Limits::DEFAULT).is_ok(), seen);
+        }
+    }
+
+    #[test]
+    fn a_detach_that_was_not_seen_is_refused_rather_than_ignored() {
+        for (member, seen) in [("detach", true), ("det\\u0061ch", false)] {
+            let line = format!("{{\"source\":\"1\",\"{member}\":true}}");
+            let params = 0..line.len();
+            let request = Request::new(line, params, Asked::Evaluate, Budget::new(1024).part(1));
+            assert_eq!(request.again(&Limits::DEFAULT).is_ok_and(|(_, detach)| detach), seen);
             assert_eq!(request.program(&Limits::DEFAULT).is_ok(), seen);
         }
     }

@@ -10,6 +10,7 @@ use crate::policy::Facts;
 use brig_protocol::admin::{EvaluationInfo, EvaluationState};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Most functions named of one evaluation.
@@ -18,7 +19,14 @@ const NAMED: usize = 8;
 /// The evaluations that run.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    running: Mutex<HashMap<String, Listing>>,
+    running: Mutex<HashMap<String, Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    listing: Listing,
+    /// Dropped at the end: whoever waits hears so.
+    over: watch::Sender<()>,
 }
 
 /// What is known of an evaluation that runs.
@@ -83,16 +91,16 @@ pub(crate) struct Listed {
 impl Registry {
     /// Lists an evaluation.
     pub(crate) fn list(self: &Arc<Self>, id: &str, listing: Listing) -> Listed {
-        self.lock().insert(id.to_owned(), listing);
+        self.lock().insert(id.to_owned(), Running { listing, over: watch::Sender::new(()) });
         Listed { registry: Arc::clone(self), id: id.to_owned() }
     }
 
     /// Cancels an evaluation of `uid`. `false`: there is none with this id.
     pub(crate) fn cancel(&self, uid: u32, id: &str) -> bool {
         let running = self.lock();
-        let own = running.get(id).filter(|listing| listing.facts.uid == uid);
-        if let Some(listing) = own {
-            listing.stop.request(StopCause::Cancelled);
+        let own = running.get(id).filter(|running| running.listing.facts.uid == uid);
+        if let Some(own) = own {
+            own.listing.stop.request(StopCause::Cancelled);
         }
         own.is_some()
     }
@@ -101,8 +109,8 @@ impl Registry {
     pub(crate) fn kill(&self, id: &str) -> bool {
         let running = self.lock();
         let found = running.get(id);
-        if let Some(listing) = found {
-            listing.stop.request(StopCause::Killed);
+        if let Some(running) = found {
+            running.listing.stop.request(StopCause::Killed);
         }
         found.is_some()
     }
@@ -110,24 +118,30 @@ impl Registry {
     /// Ends every evaluation of those whom `meant` says; how many there were.
     pub(crate) fn revoke(&self, meant: impl Fn(&Facts) -> bool) -> usize {
         let running = self.lock();
-        let named = running.values().filter(|listing| meant(&listing.facts));
+        let named = running.values().map(|running| &running.listing).filter(|listing| meant(&listing.facts));
         named.map(|listing| listing.stop.request(StopCause::PrincipalRevoked)).count()
     }
 
     /// How many have a call open of a function that `meant` says.
     pub(crate) fn calling(&self, meant: impl Fn(&str) -> bool) -> usize {
         let running = self.lock();
-        running.values().filter(|listing| listing.open.names(usize::MAX).iter().any(|name| meant(name))).count()
+        running.values().filter(|running| running.listing.open.names(usize::MAX).iter().any(|name| meant(name))).count()
     }
 
     /// All of them, oldest first.
     pub(crate) fn infos(&self, now: Instant) -> Vec<EvaluationInfo> {
-        let mut infos: Vec<EvaluationInfo> = self.lock().iter().map(|(id, listing)| listing.info(id, now)).collect();
+        let mut infos: Vec<EvaluationInfo> = self.lock().iter().map(|(id, running)| running.listing.info(id, now)).collect();
         infos.sort_by(|one, other| other.age_ms.cmp(&one.age_ms).then_with(|| one.evaluation.cmp(&other.evaluation)));
         infos
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Listing>> {
+    /// A way to hear of the end of an evaluation, which is the end of the channel.
+    /// Nothing: there is none with this id that runs.
+    pub(crate) fn over(&self, id: &str) -> Option<watch::Receiver<()>> {
+        self.lock().get(id).map(|running| running.over.subscribe())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

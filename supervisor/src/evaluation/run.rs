@@ -8,7 +8,6 @@ use super::console::Console;
 use super::end::HostTime;
 use super::heard::frame_bytes;
 use super::holding::Holding;
-use super::id;
 use super::parties::Parties;
 use super::program::Program;
 use super::registry::{Listed, Listing, OpenCalls};
@@ -22,6 +21,7 @@ use crate::connection::outbox::Outbox;
 use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
 use crate::host::wall::Wall;
+use crate::journal::Effects;
 use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{CallRecord, EvaluationError, StartedNote, method};
@@ -56,7 +56,7 @@ pub(super) enum Event {
 }
 
 /// One evaluation that runs.
-pub(super) struct Run {
+pub(crate) struct Run {
     pub(super) host: Arc<HostCalls<Answering, Records>>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
     /// The calls that are open.
@@ -97,13 +97,12 @@ impl Run {
     pub(super) fn dispatch(
         program: Program<'_>,
         table: FunctionTable,
-        ticket: Ticket,
-        mut lease: Holding,
+        (ticket, mut lease): (Ticket, Holding),
         answering: Answering,
+        (evaluation, effects): (String, Effects),
         parties: &Parties<'_>,
     ) -> Result<Self, ErrorData> {
         let limits = program.limits;
-        let evaluation = id::fresh("ev_")?;
         let unusable = |what: String| ErrorData::new(RequestCode::WorkerUnavailable, format!("{what}; nothing ran"));
         let number = lease.conversation().begin(limits.host_calls, limits.host_calls_in_flight);
         let number = number.ok_or_else(|| unusable("the worker was not ready".to_owned()))?;
@@ -114,6 +113,7 @@ impl Run {
         let clock = Clock::start(now, lease.cpu_time().unwrap_or_default(), &limits);
         lease.limit_frames(usize::try_from(frame_bytes(&limits)).unwrap_or(usize::MAX));
         lease.queue(frame).map_err(|fault| unusable(fault.to_string()))?;
+        program.record_start(&evaluation, parties);
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
         let wall = Arc::new(Wall::until(now + Duration::from_millis(limits.timeout_ms)));
@@ -144,6 +144,7 @@ impl Run {
                 table,
                 client: Arc::new(answering),
                 audit: Arc::clone(&parties.service.audit),
+                effects,
                 judges: Arc::clone(&parties.service.judges),
                 wall,
                 facts: parties.facts.clone(),
@@ -178,8 +179,23 @@ impl Run {
         })
     }
 
+    /// The id of this evaluation.
+    pub(crate) fn id(&self) -> &str {
+        &self.host.evaluation
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn finish(mut self) -> super::Ended {
+        loop {
+            let event = self.next().await;
+            if self.take(event).is_break() {
+                return self.end().await;
+            }
+        }
+    }
+
     /// What happens next.
-    pub(super) async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> Event {
         let undecided = self.verdict.is_none();
         tokio::select! {
             biased;
@@ -192,7 +208,7 @@ impl Run {
     }
 
     /// Takes an event. A break is the end.
-    pub(super) fn take(&mut self, event: Event) -> ControlFlow<()> {
+    fn take(&mut self, event: Event) -> ControlFlow<()> {
         match event {
             Event::Stop(StopCause::Cancelled) => self.decide_with_grace(Verdict::Stopped(StopCause::Cancelled)),
             Event::Stop(cause) => return self.decide(Verdict::Stopped(cause)),

@@ -78,6 +78,7 @@ impl Verdict {
             | Code::ProtocolViolation
             | Code::WorkerCrashed
             | Code::Internal
+            | Code::Interrupted
             | Code::Revoked
             | Code::ApprovalDenied
             | Code::TypeErrorCheck => Err(Violation::Malformed(format!("a worker can not end with {}", error.code))),
@@ -330,6 +331,7 @@ mod tests {
                     | EvaluationCode::ProtocolViolation
                     | EvaluationCode::WorkerCrashed
                     | EvaluationCode::Internal
+                    | EvaluationCode::Interrupted
                     | EvaluationCode::Revoked
                     | EvaluationCode::ApprovalDenied
                     | EvaluationCode::TypeErrorCheck

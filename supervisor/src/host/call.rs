@@ -18,7 +18,6 @@ mod tests;
 
 pub(crate) use judges::Judges;
 
-use super::audit::{AuditSink, Event, Record};
 use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
@@ -26,13 +25,15 @@ use super::table::{Function, FunctionTable};
 use super::wall::Wall;
 use crate::admin::Revocations;
 use crate::approvals::Approvals;
+use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
+use crate::journal::{Effects, Entry, Intent, Level};
 use crate::policy::counters::EvaluationCounts;
 use crate::policy::{Facts, PolicyStore};
 use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
 use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
-use claim::{Begun, Charged, Claimed, Refused};
+use claim::{Begun, Charged, Claimed, Recorded, Refused};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) client: Arc<C>,
     /// Where its calls are recorded.
     pub(crate) audit: Arc<A>,
+    /// Where write calls are kept, before they run and after.
+    pub(crate) effects: Effects,
     /// Where long judgements run.
     pub(crate) judges: Arc<Judges>,
     /// When the evaluation ends in any case, but for the time that people take.
@@ -97,7 +100,7 @@ struct End {
     state: CallState,
     code: Option<CallCode>,
     rule: Option<String>,
-    output_bytes: usize,
+    output: Option<Payload>,
     frame: Vec<u8>,
 }
 
@@ -110,6 +113,16 @@ enum Stop {
     TimedOut,
     /// An operator revoked the function.
     Revoked,
+}
+
+impl Stop {
+    const fn code(self) -> CallCode {
+        match self {
+            Self::Cancelled => CallCode::Cancelled,
+            Self::TimedOut => CallCode::FunctionTimedOut,
+            Self::Revoked => CallCode::Revoked,
+        }
+    }
 }
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -156,9 +169,9 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             code: end.code,
             duration_ms: begun.elapsed().as_secs_f64() * 1_000.0,
             input_bytes,
-            output_bytes: length(end.output_bytes),
+            output_bytes: end.output.as_ref().map_or(0, Payload::bytes),
         };
-        self.record_end(&record, end.rule.as_deref());
+        self.record_end(&record, &end);
         CallOutcome { frame: end.frame, record }
     }
 
@@ -187,9 +200,16 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             charged = self.charged(agreed) => charged?,
             stop = self.stopped(by, function) => return Err(too_late(function, stop)),
         };
-        let begun = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid)?.begun();
-        // Here a journal puts down the intent; whatever comes of the call is known below.
+        let recorded = tokio::select! {
+            biased;
+            recorded = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid) => recorded?,
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+        };
+        let mut entry = self.journaled(call, function, &recorded, by).await?;
+        let begun = recorded.begun();
+        entry.delivered();
         let answer = self.delivered(call, function, begun, place, by).await;
+        entry.after(answer.as_ref().map_err(|stop| stop.code())).await;
         Ok(self.ended(call, function, answer, by).await)
     }
 
@@ -207,7 +227,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
             Ok(CallAnswer::Spoilt { code, fault, bytes }) => {
-                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), bytes)
+                spoilt(call, code, format!("{name}: the output {fault}. The function ran."), Some(Payload::unread(bytes)))
             }
             Ok(CallAnswer::Crashed(fault)) => undecided(call, function, CallCode::FunctionCrashed, &format!("{name}: {fault}")),
             Ok(CallAnswer::Gone) => unknown(call, CallCode::ClientGone, format!("{name}: the client that runs it went away; {UNKNOWN}")),
@@ -299,6 +319,31 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         end.saturating_duration_since(now).max(Duration::from_millis(1))
     }
 
+    /// Puts a call that changes something in the journal, before it does.
+    async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Option<Instant>) -> Result<Entry, Refused> {
+        let intent = Intent {
+            call,
+            function: &function.full_name,
+            effect: function.effect,
+            idempotency_key: &self.idempotency_key(call),
+            input_sha256: recorded.input_sha256(),
+            input_bytes: length(recorded.input().get().len()),
+            // A callback's effect is its client's to keep: the record outlives brigd, and
+            // costs no wait for the disk. What brigd itself runs is on disk first.
+            level: if function.configured().is_some() { Level::Power } else { Level::Crash },
+        };
+        let written = tokio::select! {
+            biased;
+            written = self.effects.before(intent) => written,
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+        };
+        written.map_err(|fault| {
+            tracing::error!(evaluation = self.evaluation, call, %fault, "a write call was refused because it could not be kept");
+            let name = &function.full_name;
+            Refused::new(CallCode::JournalUnavailable, format!("{name}: the call can not be kept in the journal now, so it did not run"))
+        })
+    }
+
     /// Delivers a call that may run, and awaits the answer for as long as it has.
     async fn delivered(
         &self,
@@ -357,33 +402,37 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 "{}: the output has {bytes} bytes; the limit outputBytes is {limit} (raised by {setting}). The function ran.",
                 function.full_name
             );
-            return spoilt(call, CallCode::OutputTooLarge, message, bytes);
+            return spoilt(call, CallCode::OutputTooLarge, message, Some(Payload::unread(bytes)));
         }
         let cost = claim::output_cost(function.output.as_deref(), output.get());
         let schema = function.output.clone();
-        let judged =
-            self.judges.run(self.principal.uid, cost, move || (claim::output_fault(schema.as_deref(), output.get()), output)).await;
-        let fault = match judged {
-            Some((None, output)) => match host_result_frame(call, output.get()) {
-                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output_bytes: bytes, frame },
-                Err(fault) => format!("can not be passed on: {fault}"),
-            },
-            Some((Some(fault), _)) => fault,
-            None => "could not be checked".to_owned(),
+        let judge = move || {
+            let fault = claim::output_fault(schema.as_deref(), output.get());
+            (fault, Payload::of(output.get(), Disclosure::Hash, None), output)
         };
-        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), bytes)
+        let (fault, shown) = match self.judges.run(self.principal.uid, cost, judge).await {
+            Some((None, shown, output)) => match host_result_frame(call, output.get()) {
+                Ok(frame) => return End { state: CallState::Completed, code: None, rule: None, output: Some(shown), frame },
+                Err(fault) => (format!("can not be passed on: {fault}"), shown),
+            },
+            Some((Some(fault), shown, _)) => (fault, shown),
+            None => ("could not be checked".to_owned(), Payload::unread(bytes)),
+        };
+        spoilt(call, CallCode::InvalidOutput, format!("{}: the output {fault}\nThe function ran.", function.full_name), Some(shown))
     }
 
     /// Puts the end on record. The effect, if any, is there already: a failure to
     /// record it is told to the log and changes nothing.
-    fn record_end(&self, record: &CallRecord, rule: Option<&str>) {
-        let event = match (record.state, record.code) {
-            (CallState::Refused, code) => Event::Refused { code: code.unwrap_or(CallCode::PermissionDenied), rule },
-            (state, code) => Event::Ended { state, code, output_bytes: record.output_bytes, duration_ms: record.duration_ms },
-        };
+    fn record_end(&self, record: &CallRecord, end: &End) {
         let Self { evaluation, principal, .. } = self;
-        let written = self.audit.write(&Record { evaluation, call: record.call, function: &record.function, uid: principal.uid, event });
-        if let Err(fault) = written {
+        let of = Call { evaluation, call: record.call, function: &record.function, uid: principal.uid };
+        let event = match (record.state, record.code) {
+            (CallState::Refused, code) => {
+                Event::CallRefused { of, code: code.unwrap_or(CallCode::PermissionDenied), rule: end.rule.as_deref() }
+            }
+            (state, code) => Event::CallEnded { of, state, code, output: end.output.as_ref(), duration_ms: record.duration_ms },
+        };
+        if let Err(fault) = self.audit.write(&event) {
             tracing::error!(evaluation, call = record.call, error = %fault, "the end of a host call could not be recorded");
         }
     }
@@ -420,7 +469,7 @@ fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
         Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
         Stop::Revoked => (CallCode::Revoked, "an operator revoked it"),
     };
-    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), 0)
+    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), None)
 }
 
 fn too_late(function: &Function, stop: Stop) -> Refused {
@@ -450,14 +499,14 @@ fn unknown(call: u64, code: CallCode, message: String) -> End {
     end(call, CallState::Unknown, code, message)
 }
 
-fn spoilt(call: u64, code: CallCode, message: String, output_bytes: usize) -> End {
-    End { output_bytes, ..end(call, CallState::Completed, code, message) }
+fn spoilt(call: u64, code: CallCode, message: String, output: Option<Payload>) -> End {
+    End { output, ..end(call, CallState::Completed, code, message) }
 }
 
 fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
     let clean = CleanFailure::of(message, data);
     let frame = host_failure_frame(call, &clean.as_host_failure()).unwrap_or_default();
-    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output_bytes: 0, frame }
+    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output: None, frame }
 }
 
 /// An end in brig's own words. Its frame is small and always builds.
@@ -468,7 +517,7 @@ fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
 fn end_with(call: u64, state: CallState, code: CallCode, message: String, data: Option<&RawValue>) -> End {
     let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data };
     let frame = host_failure_frame(call, &failure).unwrap_or_default();
-    End { state, code: Some(code), rule: None, output_bytes: 0, frame }
+    End { state, code: Some(code), rule: None, output: None, frame }
 }
 
 fn length(bytes: usize) -> u64 {

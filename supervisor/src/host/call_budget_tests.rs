@@ -44,9 +44,9 @@ async fn only_a_call_that_could_run_takes_of_a_budget() {
     let mut scene = with_budget(Says::Output("{\"id\":7}".to_owned()), "{ calls = 1, per = \"evaluation\" }").await;
     assert_eq!(failure(&call(&scene, CREATE, "{}").await).0, CallCode::InvalidInput);
     let (client, journal) = (Arc::clone(&scene.calls.client), Arc::clone(&scene.journal));
-    scene.calls.audit = Arc::new(FakeAudit { full: true, journal: Arc::clone(&journal) });
+    scene.calls.audit = Arc::new(FakeAudit { full: true, never_on_disk: false, journal: Arc::clone(&journal) });
     assert_eq!(failure(&call(&scene, CREATE, "{\"qty\":1}").await).0, CallCode::AuditUnavailable);
-    scene.calls.audit = Arc::new(FakeAudit { full: false, journal });
+    scene.calls.audit = Arc::new(FakeAudit { full: false, never_on_disk: false, journal });
     scene.calls.client = client;
     assert_eq!(output(&call(&scene, CREATE, "{\"qty\":1}").await), "{\"id\":7}");
     assert_eq!(failure(&call(&scene, CREATE, "{\"qty\":1}").await).0, CallCode::BudgetExhausted);

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
-use crate::host::audit::{AuditFault, LinesSink};
+use crate::audit::{AuditFault, Written};
 use crate::host::permission::ScopeSet;
 use crate::host::schema::cache::SchemaCache;
 use crate::host::table::Granted;
@@ -77,19 +77,24 @@ impl Callback for FakeClient {
 #[derive(Debug)]
 struct FakeAudit {
     full: bool,
+    never_on_disk: bool,
     journal: Arc<Journal>,
 }
 
 impl AuditSink for FakeAudit {
-    fn write(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+    fn write(&self, event: &Event<'_>) -> Result<Written, AuditFault> {
         if self.full {
             return Err(std::io::Error::other("no space left").into());
         }
-        let value = serde_json::to_value(record).unwrap();
+        let value = serde_json::to_value(event).unwrap();
         let word = |name: &str| value.get(name).map(|word| word.to_string().replace('"', "")).unwrap_or_default();
         self.journal
             .note(format!("record {} {} {} {}", word("event"), word("function"), word("state"), word("code")).trim_end().to_owned());
-        Ok(())
+        Ok(Written(0))
+    }
+
+    async fn settled(&self, _: Written) -> Result<(), AuditFault> {
+        if self.never_on_disk { Err(std::io::Error::other("the disk is gone").into()) } else { Ok(()) }
     }
 }
 
@@ -131,10 +136,11 @@ async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: Sco
     let journal = Arc::new(Journal::default());
     let calls = HostCalls {
         evaluation: "ev_1".to_owned(),
+        effects: Effects::default(),
         principal: OWN,
         table: Arc::new(table),
         client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),
-        audit: Arc::new(FakeAudit { full: false, journal: Arc::clone(&journal) }),
+        audit: Arc::new(FakeAudit { full: false, never_on_disk: false, journal: Arc::clone(&journal) }),
         judges: Arc::new(Judges::default()),
         wall: Arc::new(Wall::until(tokio::time::Instant::now() + Duration::from_secs(60))),
         facts: Facts { uid: OWN.uid, ..Facts::default() },
@@ -179,7 +185,7 @@ async fn a_good_call_is_recorded_before_it_runs_and_after() {
     assert_eq!((outcome.record.input_bytes, outcome.record.output_bytes), (9, 8));
     assert_eq!(
         scene.journal.all(),
-        ["record call_permitted orders.create", "ran orders.create {\"qty\":1} ev_1:1", "record call_ended orders.create completed null"]
+        ["record call_permitted orders.create", "ran orders.create {\"qty\":1} ev_1:1", "record call_ended orders.create completed"]
     );
 }
 
@@ -221,11 +227,13 @@ async fn an_input_that_does_not_fit_never_reaches_the_client() {
 #[tokio::test]
 async fn a_call_that_can_not_be_recorded_does_not_run() {
     let mut scene = scene(Says::Echo).await;
-    scene.calls.audit = Arc::new(FakeAudit { full: true, journal: Arc::clone(&scene.journal) });
-    let outcome = call(&scene, ECHO, "{}").await;
-    assert_eq!(failure(&outcome).0, CallCode::AuditUnavailable);
-    assert_eq!(outcome.record.state, CallState::Refused);
-    assert!(scene.journal.all().is_empty());
+    for full in [true, false] {
+        scene.calls.audit = Arc::new(FakeAudit { full, never_on_disk: true, journal: Arc::clone(&scene.journal) });
+        let outcome = call(&scene, ECHO, "{}").await;
+        assert_eq!(failure(&outcome).0, CallCode::AuditUnavailable);
+        assert_eq!(outcome.record.state, CallState::Refused);
+        assert!(!scene.journal.all().iter().any(|line| line.starts_with("ran")));
+    }
 }
 
 #[tokio::test]
@@ -355,47 +363,6 @@ async fn a_rule_on_the_input_decides_each_call_anew() {
     assert_eq!(output(&call(&scene, ECHO, "{\"amount\":100}").await), "{\"amount\":100}");
     assert_eq!(failure(&call(&scene, ECHO, "{\"amount\":101}").await).0, CallCode::PermissionDenied);
     assert_eq!(failure(&call(&scene, ECHO, "{\"amount\":1,\"amount\":101}").await).0, CallCode::InvalidInput);
-}
-
-#[test]
-fn records_are_whole_lines_even_after_a_torn_one() {
-    #[derive(Debug, Default)]
-    struct Torn {
-        bytes: Arc<Mutex<Vec<u8>>>,
-        fail_after: Option<usize>,
-    }
-    impl std::io::Write for Torn {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            let take = self.fail_after.take().unwrap_or(bytes.len());
-            if take == 0 {
-                return Err(std::io::Error::other("disk full"));
-            }
-            self.bytes.lock().unwrap().extend_from_slice(&bytes[..take]);
-            if take < bytes.len() {
-                self.fail_after = Some(0);
-            }
-            Ok(take)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let out = Torn { fail_after: Some(10), ..Torn::default() };
-    let bytes = Arc::clone(&out.bytes);
-    let sink = LinesSink::new(out);
-    let record = Record {
-        evaluation: "ev_1",
-        call: 1,
-        function: "a.b",
-        uid: 7,
-        event: Event::Refused { code: CallCode::PermissionDenied, rule: None },
-    };
-    assert!(sink.write(&record).is_err());
-    assert!(sink.write(&record).is_ok());
-    let text = String::from_utf8(bytes.lock().unwrap().clone()).unwrap();
-    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["event"], &last["code"], &last["uid"]), (&json!("call_refused"), &json!("permission_denied"), &json!(7)));
-    assert_eq!(text.lines().count(), 2);
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@
 //! written by [`types`]. Never owns a connection: the
 //! client that offers a callback is behind [`callback::Callback`].
 
-pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod callback;
 pub(crate) mod configured;

@@ -11,7 +11,8 @@ use super::configured::Configured;
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
-use crate::policy::Grant;
+use crate::audit::{Disclosure, Payload};
+use crate::policy::{Grant, Live};
 use brig_protocol::client::{self, Effect, FunctionDeclaration, HostFunctions, Operation, Permissions, Warning, WarningCode};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -51,6 +52,8 @@ pub(crate) struct Function {
     pub(crate) timeout: Duration,
     /// What it says it does.
     pub(crate) effect: Effect,
+    /// How much of its inputs and outputs is recorded.
+    pub(crate) audit: Disclosure,
     /// Who runs it.
     pub(crate) kind: Kind,
 }
@@ -72,6 +75,12 @@ impl Function {
             Kind::Configured(configured) => Some(configured),
         }
     }
+
+    /// An input of it, as it is recorded: never with a credential.
+    pub(crate) fn recorded(&self, text: &str) -> Payload {
+        let clean = self.configured().and_then(|configured| configured.clean(text));
+        Payload::shown(text, clean.as_deref().unwrap_or(text), self.audit, self.input.as_deref())
+    }
 }
 
 /// What the operator lets a principal call: what it declares itself, and what is configured.
@@ -90,6 +99,14 @@ impl Granted {
         Self { callbacks: grant.callbacks.clone(), configured: grant.functions.clone() }
     }
 
+    /// Who may call a function.
+    pub(crate) const fn scopes(&self, function: &Function) -> &ScopeSet {
+        match function.kind {
+            Kind::Callback => &self.callbacks,
+            Kind::Configured(_) => &self.configured,
+        }
+    }
+
     fn narrowed(self, scope: &Scope) -> Self {
         let narrow = |scopes: ScopeSet| scopes.and(Origin::Request, scope.clone());
         Self { callbacks: narrow(self.callbacks), configured: narrow(self.configured) }
@@ -103,6 +120,8 @@ pub(crate) struct FunctionTable {
     collections: Vec<String>,
     functions: Vec<Function>,
     granted: Granted,
+    /// The policy that holds by now, for functions of an evaluation that goes on.
+    live: Option<Live>,
     input_bytes: u64,
     output_bytes: u64,
 }
@@ -132,6 +151,7 @@ impl FunctionTable {
             collections: declared.0.iter().map(|(name, _)| name.clone()).collect(),
             functions: Vec::new(),
             granted: operator.clone(),
+            live: None,
             input_bytes: limits.input_bytes,
             output_bytes: limits.output_bytes,
         };
@@ -163,7 +183,7 @@ impl FunctionTable {
     /// A table with one configured function, for a call without a program.
     pub(crate) fn one(function: &Arc<Configured>, operator: Granted, limits: &Limits, timeout: Option<Duration>) -> Self {
         let (input_bytes, output_bytes) = (limits.input_bytes, limits.output_bytes);
-        let mut table = Self { collections: Vec::new(), functions: Vec::new(), granted: operator, input_bytes, output_bytes };
+        let mut table = Self { collections: Vec::new(), functions: Vec::new(), granted: operator, live: None, input_bytes, output_bytes };
         table.add_configured(function, limits);
         if let (Some(function), Some(timeout)) = (table.functions.first_mut(), timeout) {
             function.timeout = function.timeout.min(timeout);
@@ -186,6 +206,7 @@ impl FunctionTable {
             output: function.output.clone(),
             timeout: function.timeout.min(Duration::from_millis(limits.function_timeout_ms)),
             effect: function.effect,
+            audit: function.audit,
             kind: Kind::Configured(Arc::clone(function)),
         });
     }
@@ -213,12 +234,23 @@ impl FunctionTable {
         self.functions.get(usize::try_from(index).ok()?)
     }
 
-    /// Who may call a function.
+    /// The same, where what is denied from now on is denied at once.
+    #[must_use]
+    pub(crate) fn following(mut self, live: Live) -> Self {
+        self.live = Some(live);
+        self
+    }
+
+    /// What another policy says by now, if there is another.
+    pub(crate) fn changed(&self) -> Option<Granted> {
+        let grant = self.live.as_ref()?.changed()?;
+        let nobody = Granted { callbacks: ScopeSet::default(), configured: ScopeSet::default() };
+        Some(if grant.may_evaluate { Granted::of(&grant) } else { nobody })
+    }
+
+    /// Who may call a function, as policy was when the evaluation began.
     pub(crate) const fn scopes(&self, function: &Function) -> &ScopeSet {
-        match function.kind {
-            Kind::Callback => &self.granted.callbacks,
-            Kind::Configured(_) => &self.granted.configured,
-        }
+        self.granted.scopes(function)
     }
 
     /// Longest input, in bytes.
@@ -360,6 +392,7 @@ fn function(
         output: schema(declaration.output_schema),
         timeout: Duration::from_millis(asked.min(limits.function_timeout_ms)),
         effect: declaration.effect.unwrap_or_default(),
+        audit: Disclosure::Hash,
         kind: Kind::Callback,
     })
 }

@@ -3,7 +3,8 @@
 //! Owns the file of cases and running it with the very decision and counts that a real
 //! call goes through, on a clock of its own. Never runs a function.
 
-use super::counters::{Clock, Counters, EvaluationCounts, Short};
+use super::clock::Clock;
+use super::counters::{Counters, EvaluationCounts, Short};
 use super::explain::{self, Name, Read};
 use super::selector::{Accounts as _, NamedAccounts};
 use super::tool::{ToolFault, loaded};

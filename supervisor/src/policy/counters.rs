@@ -13,11 +13,12 @@
 //! back finds counts of its future, and goes on from there: they are free no sooner.
 
 use super::amount::Amount;
+use super::clock::{Clock, SteadyClock};
 use super::document::Window;
 use crate::host::permission::Charge;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Into how many slots a window is cut.
 const SLOTS: u64 = 60;
@@ -51,7 +52,6 @@ pub(crate) trait CounterStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreFault`]: then no budget could be trusted.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked by the store of the journal"))]
     fn load_all(&self, now_ms: u64) -> Result<Vec<SavedCount>, StoreFault>;
 
     /// Keeps these, by uid, key and `from_ms`, all in one transaction that is durable
@@ -87,39 +87,6 @@ pub(crate) struct Left {
     pub(crate) left: Amount,
     /// When what the call takes is there, if it is not now.
     pub(crate) free_in: Option<Duration>,
-}
-
-/// Milliseconds that never go back.
-pub(crate) trait Clock: Send + Sync {
-    /// Now, in milliseconds since the epoch.
-    fn now_ms(&self) -> u64;
-}
-
-/// The system's time at the start, and what has gone by since.
-#[derive(Debug)]
-pub(crate) struct SteadyClock {
-    base_ms: u64,
-    started_ms: u64,
-}
-
-impl Default for SteadyClock {
-    fn default() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { base_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), started_ms: boot_ms() }
-    }
-}
-
-impl Clock for SteadyClock {
-    fn now_ms(&self) -> u64 {
-        self.base_ms.saturating_add(boot_ms().saturating_sub(self.started_ms))
-    }
-}
-
-/// Milliseconds since boot, sleep included.
-fn boot_ms() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    seconds.saturating_mul(1_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or_default() / 1_000_000)
 }
 
 /// What was taken, slot by slot.
@@ -197,7 +164,6 @@ impl Counters {
     ///
     /// # Errors
     /// [`StoreFault`] when it can not be read.
-    #[cfg_attr(not(test), expect(dead_code, reason = "begun by the journal, which has a store"))]
     pub(crate) fn kept_in(store: Box<dyn CounterStore>, clock: Box<dyn Clock>) -> Result<Self, StoreFault> {
         let mut counts = All::new();
         for saved in store.load_all(clock.now_ms())? {

@@ -10,12 +10,14 @@
 
 pub(crate) mod amount;
 mod cases;
+pub(crate) mod clock;
 mod compile;
 pub(crate) mod counters;
 pub(crate) mod document;
 pub(crate) mod explain;
 mod facts;
 mod lint;
+mod live;
 pub(crate) mod peer;
 pub(crate) mod selector;
 mod show;
@@ -27,6 +29,7 @@ mod reference_tests;
 mod tests;
 
 pub(crate) use facts::Facts;
+pub(crate) use live::Live;
 
 use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
@@ -172,7 +175,7 @@ impl Policy {
 
     /// What it says about this principal. Without `[principals]` only the user that
     /// brigd runs as, root, and `clients.uids` may evaluate; they may call whatever they
-    /// declare.
+    /// declare. What is configured only the user that brigd runs as may call.
     pub(crate) fn grant(&self, facts: &Facts) -> Arc<Grant> {
         let version = Arc::clone(&self.version);
         let Some(sections) = &self.sections else {

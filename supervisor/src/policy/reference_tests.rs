@@ -2,7 +2,8 @@
 //! every way to spell a name so that it is another.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use super::counters::{Clock, Counters, Taken};
+use super::clock::Clock;
+use super::counters::{Counters, Taken};
 use super::explain::Read;
 use super::*;
 use crate::host::permission::{Question, decide};

@@ -189,7 +189,7 @@ fn budgets_of_one_name_have_one_size() {
 
 #[test]
 fn a_pattern_that_is_about_nothing_configured_is_refused_with_the_nearest() {
-    let known = Known { functions: vec![("store".to_owned(), "refund".to_owned())], disabled: vec!["mail".to_owned()] };
+    let known = Known { functions: vec![("store".to_owned(), "refund".to_owned())] };
     let load = |pattern: &str, more: &str| {
         let text =
             format!("[principals.\"*\"]\n{more}[[principals.\"*\".host_function.rules]]\nmode = \"allow\"\npatterns = [\"{pattern}\"]\n");
@@ -197,7 +197,7 @@ fn a_pattern_that_is_about_nothing_configured_is_refused_with_the_nearest() {
     };
     let fault = load("store.refnd", "").unwrap_err();
     assert!(fault.contains("matches no configured function; did you mean \"store.refund\"?"), "{fault}");
-    for fine in ["store.refund", "store.*", "store:refund", "**", "mail.send", "mail:send", "*.send"] {
+    for fine in ["store.refund", "store.*", "store:refund", "**", "*.refund"] {
         assert_eq!(load(fine, ""), Ok(()), "{fine}");
     }
     assert_eq!(load("orders.list", "callbacks = \"allow\"\n"), Ok(()));

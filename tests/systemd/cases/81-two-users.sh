@@ -28,8 +28,11 @@ has "$said" 4321
 said=$(evaluate alice --json 1 2>&1) && fail "alice is in no section"
 has "$said" not_permitted
 said=$(evaluate bob --json 1 2>&1) && fail "bob is not in his unit"
-said=$(systemd-run --quiet --wait --pipe --unit bob-agent --uid bob -p SupplementaryGroups=brig brig --socket /run/brig/brig.sock eval 4) || fail "bob in his unit"
-[ "$said" = 4 ] || fail "$said"
+# A container shows the cgroups of the machine around it as well, and units are not to be told.
+if [ "$KERNEL" = own ]; then
+    said=$(systemd-run --quiet --wait --pipe --unit bob-agent --uid bob -p SupplementaryGroups=brig brig --socket /run/brig/brig.sock eval 4) || fail "bob in his unit"
+    [ "$said" = 4 ] || fail "$said"
+fi
 may alice bob
 # The admin socket is another group's.
 systemctl stop brigd.service 2>/dev/null

@@ -28,7 +28,7 @@ const CLOCK_EARLIEST: Duration = Duration::from_secs(1_704_067_200);
 pub(super) fn look(root: &Path) -> Vec<Finding> {
     let mut findings = vec![kernel(root), seccomp(root)];
     findings.extend(namespaces(root));
-    findings.push(bound("descriptors", Resource::Nofile, DESCRIPTORS, "LimitNOFILE= of the unit, or ulimit -n"));
+    findings.push(bound("open files", Resource::Nofile, DESCRIPTORS, "LimitNOFILE= of the unit, or ulimit -n"));
     findings.push(bound("processes", Resource::Nproc, PROCESSES, "TasksMax= and LimitNPROC= of the unit, or ulimit -u"));
     findings.push(socket(root, "client socket", "run/brig/brig.sock", "brig"));
     findings.push(socket(root, "admin socket", "run/brig/admin.sock", "brigd"));

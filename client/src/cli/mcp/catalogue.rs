@@ -5,7 +5,7 @@
 
 use crate::cli::Fault;
 use brig::protocol::names::Pattern;
-use brig::{Client, Error, HostFunctions};
+use brig::{Client, Error, HostFunctions, Mode, Operation, Permissions, Rule, Scope, ScopeRules};
 use std::collections::BTreeMap;
 
 /// Longest one-line description of a function, in bytes.
@@ -38,6 +38,8 @@ pub(super) struct Catalogue {
     pub(super) text: String,
     /// Whether that text declares every function.
     pub(super) full: bool,
+    /// How many are configured, offered or not.
+    configured: usize,
 }
 
 impl Sources {
@@ -64,6 +66,7 @@ impl Sources {
     /// Reads what there is now.
     pub(super) async fn read(&self, client: &Client) -> Result<Catalogue, Error> {
         let listed = client.configured_functions(None).await?;
+        let count = listed.len();
         let configured = listed.into_iter().map(|one| Entry { name: one.function, description: one.description, configured: true });
         let declared =
             self.declared.described().map(|(name, description, _)| Entry { name, description: description.to_owned(), configured: false });
@@ -71,15 +74,34 @@ impl Sources {
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         let types = client.types(Some(configured_names(&entries)), &self.declared).await?;
         if types.tool.description.len() <= self.full_bytes {
-            return Ok(Catalogue { entries, text: types.tool.description, full: true });
+            return Ok(Catalogue { entries, text: types.tool.description, full: true, configured: count });
         }
         let how = client.types(Some(Vec::new()), &HostFunctions::new()).await?.tool.description;
         let text = short_text(&how, &entries, self.full_bytes);
-        Ok(Catalogue { entries, text, full: false })
+        Ok(Catalogue { entries, text, full: false, configured: count })
     }
 
     fn offers_name(&self, name: &str) -> bool {
         name.split_once('.').is_some_and(|(collection, function)| self.offers(collection, function))
+    }
+
+    /// What a program may call, where configured functions have to be kept from it: those
+    /// of this process that are not offered are not declared in the first place.
+    pub(super) fn permissions(&self, catalogue: &Catalogue) -> Option<Permissions<'static>> {
+        let narrows = !(self.allow.is_empty() && self.deny.is_empty());
+        if !narrows || catalogue.configured == 0 {
+            return None;
+        }
+        let names: Vec<String> = catalogue.entries.iter().map(|entry| entry.name.clone()).collect();
+        let scope = match names.is_empty() {
+            true => Scope::All(Mode::Deny),
+            false => {
+                let operations = vec![Operation::Invoke, Operation::List];
+                let rule = Rule { mode: Mode::Allow, operations, patterns: names, when: None, why: None };
+                Scope::Rules(ScopeRules { default: Mode::Deny, rules: vec![rule] })
+            }
+        };
+        Some(Permissions { host_function: Some(scope) })
     }
 
     /// Declarations of some functions.
@@ -214,7 +236,7 @@ mod tests {
             entry("orders.list", "List the orders of a customer. Newest first."),
             entry("orders.listItems", "What an order holds."),
         ];
-        Catalogue { entries, text: String::new(), full: false }
+        Catalogue { entries, text: String::new(), full: false, configured: 0 }
     }
 
     #[test]

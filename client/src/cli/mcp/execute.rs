@@ -3,7 +3,7 @@
 //! Owns the way from a tool call to an evaluation: its progress, and its cancellation.
 //! Never words a result: [`super::report`] does.
 
-use brig::{Client, Error, Evaluate, EvaluateResult, HostFunctions, Permissions, RequestedLimits, Scope};
+use brig::{Client, Error, Evaluate, EvaluateResult, HostFunctions, Permissions, RequestedLimits};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
@@ -22,7 +22,6 @@ pub(super) struct Settings {
     pub(super) timeout: Option<Duration>,
     pub(super) limits: RequestedLimits,
     pub(super) time_zone: Option<String>,
-    pub(super) permissions: Option<Scope<'static>>,
 }
 
 /// A program, as the model sent it.
@@ -35,7 +34,7 @@ pub(super) struct Program {
 /// still awaited.
 pub(super) async fn execute(
     client: &Client,
-    functions: &HostFunctions,
+    (functions, permissions): (&HostFunctions, Option<Permissions<'static>>),
     settings: &Settings,
     program: Program,
     context: &RequestContext<RoleServer>,
@@ -50,8 +49,8 @@ pub(super) async fn execute(
     if let Some(zone) = &settings.time_zone {
         request = request.time_zone(zone);
     }
-    if let Some(scope) = &settings.permissions {
-        request = request.permissions(Permissions { host_function: Some(scope.clone()) });
+    if let Some(permissions) = permissions {
+        request = request.permissions(permissions);
     }
     let (request, telling) = match context.meta.get_progress_token() {
         Some(token) => {

@@ -1,8 +1,8 @@
 //! Streamable HTTP, for those who ask for it.
 //!
 //! Owns where it listens and who may speak: a Unix socket of this user, or loopback TCP
-//! with a bearer token. Foreign `Host` and any `Origin` are refused, so that no web page
-//! can reach it. Never listens to the network.
+//! with a bearer token. A foreign `Host` or `Origin` is refused, so that no web page can
+//! reach it. Never listens to the network.
 
 use super::server::Server;
 use crate::cli::exit::Exit;
@@ -92,7 +92,7 @@ pub(super) async fn serve(listen: Listen, server: Server) -> Result<Exit, Fault>
             let listener = bind_unix(&path).await.map_err(|why| fault(&path.display().to_string(), why))?;
             let _socket = OwnSocket(path.clone());
             terminal::err(&format!("brig: MCP over HTTP on unix:{}\n", path.display()));
-            let service = service(server, vec!["localhost".to_owned()]);
+            let service = service(server, vec!["localhost".to_owned()], false);
             accept(service, None, async || listener.accept().await.map(|(stream, _)| stream)).await
         }
         Listen::Loopback(address, token) => {
@@ -100,14 +100,20 @@ pub(super) async fn serve(listen: Listen, server: Server) -> Result<Exit, Fault>
             let address = listener.local_addr().map_err(|why| fault(&address.to_string(), why))?;
             terminal::err(&format!("brig: MCP over HTTP on http://{address}/\n"));
             let hosts = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{}", address.port()));
-            accept(service(server, hosts.to_vec()), Some(token), async || listener.accept().await.map(|(stream, _)| stream)).await
+            let service = service(server, hosts.to_vec(), true);
+            accept(service, Some(token), async || listener.accept().await.map(|(stream, _)| stream)).await
         }
     }
 }
 
-fn service(server: Server, hosts: Vec<String>) -> Service {
-    let config =
-        StreamableHttpServerConfig::default().with_allowed_hosts(hosts).enforce_origin_validation().with_max_request_body_bytes(BODY_BYTES);
+/// `page`: whether the origin of its own may be said, which has no pages and is harmless.
+fn service(server: Server, hosts: Vec<String>, page: bool) -> Service {
+    let origins: Vec<String> = hosts.iter().filter(|_| page).map(|host| format!("http://{host}")).collect();
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts)
+        .with_allowed_origins(origins)
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(BODY_BYTES);
     StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
 }
 

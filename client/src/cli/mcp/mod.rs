@@ -29,12 +29,7 @@ pub(crate) const FULL_BYTES: usize = 24 * 1024;
 pub(crate) async fn mcp(global: &Global, args: McpArgs) -> Result<Exit, Fault> {
     let listen = args.listen.as_deref().map(|address| http::Listen::of(address, args.token_file.as_deref())).transpose()?;
     let sources = Sources::new(functions_file::load(&args.functions)?, &args.allow, &args.deny, args.full_up_to)?;
-    let settings = execute::Settings {
-        timeout: args.timeout,
-        limits: requested_limits(&args.limit),
-        time_zone: args.time_zone,
-        permissions: super::run::scope(&args.allow, &args.deny),
-    };
+    let settings = execute::Settings { timeout: args.timeout, limits: requested_limits(&args.limit), time_zone: args.time_zone };
     let link = Arc::new(Link::open(session::options(global), sources).await?);
     let watching = tokio::spawn(Arc::clone(&link).watch());
     let server = Server::new(Arc::clone(&link), settings);

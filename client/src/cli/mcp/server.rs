@@ -34,7 +34,9 @@ impl Server {
             Ok(program) => program,
             Err(why) => return report::wrong(&why),
         };
-        match execute::execute(&now.client, self.link.sources().declared(), &self.settings, program, context).await {
+        let sources = self.link.sources();
+        let may = (sources.declared(), sources.permissions(&now.catalogue));
+        match execute::execute(&now.client, may, &self.settings, program, context).await {
             Ok(result) => report::result(&result),
             Err(error) => report::failure(&error),
         }

@@ -8,7 +8,7 @@ from .calls import CallContext
 from .client import AsyncClient, connect_async
 from .errors import BrigError, HostFunctionError, JsonFault, SchemaConversionError
 from .functions import Collection, FunctionOptions, HostFunction, HostFunctions, HostFunctionsLike, function, host_function
-from .options import ConnectOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
+from .options import ConnectOptions, DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
 from .requests import (
     Cancellation,
     Form,
@@ -26,6 +26,7 @@ from .results import (
     ErrorCause,
     EvaluateResult,
     EvaluationError,
+    EvaluationStatus,
     EvaluationWarning,
     Outcome,
     Sandbox,
@@ -49,10 +50,12 @@ __all__ = [
     "Client",
     "Collection",
     "ConnectOptions",
+    "DetachOptions",
     "ErrorCause",
     "EvaluateOptions",
     "EvaluateResult",
     "EvaluationError",
+    "EvaluationStatus",
     "EvaluationWarning",
     "Form",
     "FunctionOptions",

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .calls import Handler
 from .client import AsyncClient, connect_async
-from .options import EvaluateOptions, VmEvaluateOptions, VmOptions
+from .options import DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
 from .requests import Form, Language
-from .results import CheckResult, EvaluateResult, ServerInfo
+from .results import CheckResult, EvaluateResult, EvaluationStatus, ServerInfo
 from .vm import AsyncVm
 
 if TYPE_CHECKING:
@@ -84,6 +84,18 @@ class Client:
         thread each.
         """
         return run(self._client.evaluate(source, **options))
+
+    def detach(self, source: str, **options: Unpack[DetachOptions]) -> EvaluationStatus:
+        """Runs a program that goes on without this client: gives its id and state once it runs."""
+        return run(self._client.detach(source, **options))
+
+    def get_evaluation(self, evaluation: str) -> EvaluationStatus:
+        """How far an evaluation of this user is, and its answer once it is over."""
+        return run(self._client.get_evaluation(evaluation))
+
+    def wait_evaluation(self, evaluation: str, *, timeout_ms: int | None = None) -> EvaluationStatus:
+        """The same, once it is over or the time is: 30 s when left out, 10 minutes at most."""
+        return run(self._client.wait_evaluation(evaluation, timeout_ms=timeout_ms))
 
     def check(self, source: str, *, form: Form | None = None, language: Language | None = None) -> CheckResult:
         """Parses a program without running it."""

@@ -17,9 +17,19 @@ from .endpoint import Endpoint
 from .errors import BrigError
 from .functions import prepare_functions
 from .keywords import refuse_unknown
-from .options import EvaluateOptions, VmOptions
+from .options import DetachOptions, EvaluateOptions, VmOptions
 from .requests import Form, Language, check_params, evaluate_params, text, vm_params
-from .results import CheckResult, EvaluateResult, ServerInfo, check_of, info_of, never_sent, result_of
+from .results import (
+    CheckResult,
+    EvaluateResult,
+    EvaluationStatus,
+    ServerInfo,
+    check_of,
+    info_of,
+    never_sent,
+    result_of,
+    status_of,
+)
 from .version import VERSION
 from .vm import AsyncVm, VmOpening
 
@@ -58,6 +68,23 @@ class AsyncClient:
         kept = {} if vm is None or isinstance(vm, str) else vm.handlers
         said = {**options, "vm": vm if vm is None or isinstance(vm, str) else vm.id}
         return await self._run(source, said, kept)
+
+    async def detach(self, source: str, **options: Unpack[DetachOptions]) -> EvaluationStatus:
+        """Runs a program that goes on without this client: gives its id and state once it runs.
+
+        Any client of the same user asks for its answer with :meth:`wait_evaluation`.
+        Raises :class:`BrigError` when it does not run.
+        """
+        refuse_unknown("detach", options, DetachOptions)
+        return status_of(await self._ask("evaluate", evaluate_params(source, prepare_functions(None), options, False, detach=True)))
+
+    async def get_evaluation(self, evaluation: str) -> EvaluationStatus:
+        """How far an evaluation of this user is, and its answer once it is over."""
+        return status_of(await self.request("evaluations.get", {"evaluation": evaluation}))
+
+    async def wait_evaluation(self, evaluation: str, *, timeout_ms: int | None = None) -> EvaluationStatus:
+        """The same, once it is over or the time is: 30 s when left out, 10 minutes at most."""
+        return status_of(await self.request("evaluations.wait", {"evaluation": evaluation, "timeoutMs": timeout_ms}))
 
     async def check(self, source: str, *, form: Form | None = None, language: Language | None = None) -> CheckResult:
         """Parses a program without running it."""

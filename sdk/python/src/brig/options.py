@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from .vm import AsyncVm
 
 
-class VmEvaluateOptions(TypedDict, total=False):
-    """What a program gets, and what becomes of it."""
-
+class _ProgramOptions(TypedDict, total=False):
     form: Form | None
     language: Language | None
     #: The frozen global ``inputs``: anything whose JSON form is an object.
     inputs: Any
-    host_functions: HostFunctionsLike | None
     #: Narrows the configured collections to these.
     collections: Sequence[str] | None
     permissions: Permissions | None
@@ -32,6 +29,22 @@ class VmEvaluateOptions(TypedDict, total=False):
     timeout_ms: int | None
     limits: Limits | None
     output: OutputOptions | None
+    #: IANA time zone of the program; ``UTC`` when left out.
+    time_zone: str | None
+    #: Same key, same request: the same answer, nothing run twice.
+    idempotency_key: str | None
+    #: W3C ``traceparent``.
+    trace: str | None
+
+
+class DetachOptions(_ProgramOptions, total=False):
+    """What a detached program gets: nothing of this process, which it may outlive."""
+
+
+class VmEvaluateOptions(_ProgramOptions, total=False):
+    """What a program gets, and what becomes of it."""
+
+    host_functions: HostFunctionsLike | None
     #: Cancels the evaluation: the outcome is ``cancelled``.
     cancellation: Cancellation | None
     #: One or more lines, as they are printed. Called on the event loop: it must not block.
@@ -40,12 +53,6 @@ class VmEvaluateOptions(TypedDict, total=False):
     on_warning: Callable[[EvaluationWarning], object] | None
     #: Is told of each host call that waits for a person.
     on_approval: Callable[[ApprovalNote], object] | None
-    #: IANA time zone of the program; ``UTC`` when left out.
-    time_zone: str | None
-    #: Same key, same request: the same answer, nothing run twice.
-    idempotency_key: str | None
-    #: W3C ``traceparent``.
-    trace: str | None
 
 
 class EvaluateOptions(VmEvaluateOptions, total=False):

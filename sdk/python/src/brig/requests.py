@@ -129,7 +129,7 @@ _PERMISSIONS = {"host_function": "hostFunction"}
 _OUTPUT = {"capture": "capture", "stream": "stream"}
 
 
-def evaluate_params(source: str, functions: PreparedFunctions, told: Mapping[str, Any], listens: bool) -> str:
+def evaluate_params(source: str, functions: PreparedFunctions, told: Mapping[str, Any], listens: bool, detach: bool = False) -> str:
     """Params of ``evaluate``, as JSON text. ``told``: options by their names here, ``None`` for none."""
     output = _spelled(told.get("output"), "output", _OUTPUT)
     if listens:
@@ -151,6 +151,7 @@ def evaluate_params(source: str, functions: PreparedFunctions, told: Mapping[str
             "vm": told.get("vm"),
             "idempotencyKey": told.get("idempotency_key"),
             "trace": told.get("trace"),
+            "detach": True if detach else None,
         },
     )
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from .errors import BrigError
 
 Outcome = Literal["succeeded", "failed", "timed_out", "cancelled"]
+EvaluationState = Literal["running", "ended", "unknown"]
 CallState = Literal["refused", "failed", "completed", "unknown"]
 
 
@@ -145,6 +146,23 @@ class EvaluateResult:
 
 
 @dataclass(frozen=True)
+class EvaluationStatus:
+    """How far an evaluation is."""
+
+    #: Its id, ``ev_…``.
+    evaluation: str
+    #: ``unknown``: brigd ended before it did; ``result`` lists the write calls that are on
+    #: record, and it is never run again.
+    state: EvaluationState
+    #: When it began, in milliseconds since 1970.
+    started_ms: int
+    #: When it ended; ``None`` while it runs.
+    ended_ms: int | None = None
+    #: ``None`` while it runs.
+    result: EvaluateResult | None = None
+
+
+@dataclass(frozen=True)
 class CheckResult:
     """Whether a program parses."""
 
@@ -192,6 +210,19 @@ def result_of(answer: Any) -> EvaluateResult:
             host_calls=usage.get("hostCalls", 0),
         ),
         sandbox=_sandbox_of(answer.get("sandbox")),
+    )
+
+
+def status_of(answer: Any) -> EvaluationStatus:
+    """How far an evaluation is, if that is what was answered."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("state"), str):
+        raise BrigError("protocol_error", "the answer does not say how far the evaluation is", nothing_ran=False)
+    return EvaluationStatus(
+        evaluation=str(answer.get("evaluation", "")),
+        state=answer["state"],
+        started_ms=answer.get("startedMs", 0),
+        ended_ms=answer.get("endedMs"),
+        result=result_of(answer["result"]) if "result" in answer else None,
     )
 
 

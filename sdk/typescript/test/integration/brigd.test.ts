@@ -408,3 +408,27 @@ test("a vm runs one evaluation at a time, and is listed while it is there", asyn
     await client.close();
   }
 });
+
+test("a detached program goes on without its client, and another asks for its answer", async () => {
+  const one = await connect();
+  try {
+    const begun = await one.detach<number>("await new Promise((done) => setTimeout(done, 100)); return inputs.a * 2", { inputs: { a: 21 } });
+    assert.equal(begun.state, "running");
+    assert.equal(begun.result, undefined);
+    const other = await connect({ socket: one.socket });
+    try {
+      assert.equal((await other.waitEvaluation(begun.evaluation, { timeoutMs: 0 })).evaluation, begun.evaluation);
+      const ended = await other.waitEvaluation<number>(begun.evaluation);
+      assert.equal(ended.state, "ended");
+      assert.equal(ended.result?.value, 42);
+      assert.ok((ended.endedMs ?? 0) >= ended.startedMs);
+      assert.deepEqual(await other.getEvaluation(begun.evaluation), ended);
+    } finally {
+      await other.close();
+    }
+    await assert.rejects(one.getEvaluation("ev_none"), (fault: BrigError) => fault.code === "evaluation_not_found");
+    await assert.rejects(one.detach("1", { hostFunctions: {} } as object), /detach has no option "hostFunctions"/);
+  } finally {
+    await one.close();
+  }
+});

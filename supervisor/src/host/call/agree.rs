@@ -6,10 +6,10 @@
 //! that holds by then, and if that asks something else, it asks again.
 
 use super::claim::{Agreed, Claimed, Refused, Valid};
-use super::{Callback, HostCalls, Stop, too_late};
+use super::{Callback, HostCalls, too_late};
 use crate::approvals::{self, Answer};
+use crate::audit::AuditSink;
 use crate::evaluation::fresh_id;
-use crate::host::audit::AuditSink;
 use crate::host::permission::AskTerms;
 use crate::host::table::Function;
 use crate::policy::Grant;
@@ -45,15 +45,16 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         let mut agreement: Option<Agreement> = None;
         let mut version = Arc::clone(&self.policy_version);
         loop {
+            let input_sha256 = valid.input_sha256();
             let Some(terms) = valid.ask().map(Arc::clone) else { return Ok((valid.agreed(), agreement.is_some())) };
             let grant = self.policy.current().grant(&self.facts);
             if grant.version == version {
-                let covered = agreement.as_ref().is_some_and(|said| said.covers(&terms, &version, valid.input_sha256()));
+                let covered = agreement.as_ref().is_some_and(|said| said.covers(&terms, &version, &input_sha256));
                 if covered {
                     return Ok((valid.agreed(), true));
                 }
                 let input: Arc<RawValue> = valid.shared_input();
-                agreement = Some(self.ask(&pending, terms, valid.input_sha256(), input, &grant).await?);
+                agreement = Some(self.ask(&pending, terms, &input_sha256, input, &grant).await?);
             }
             // Time has passed, or the policy is another: all of it again.
             let grant = self.policy.current().grant(&self.facts);
@@ -127,17 +128,6 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             biased;
             stop = self.stopped(None, function) => Err(too_late(function, stop)),
             answer = parked.answered() => Ok(answer),
-        }
-    }
-}
-
-impl Stop {
-    /// For a call that did not run.
-    pub(super) const fn code(self) -> CallCode {
-        match self {
-            Self::Cancelled => CallCode::Cancelled,
-            Self::TimedOut => CallCode::FunctionTimedOut,
-            Self::Revoked => CallCode::Revoked,
         }
     }
 }

@@ -4,11 +4,11 @@
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
-use crate::host::audit::{AuditSink, Event, Record};
+use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::configured::{CallFacts, Prepared};
-use crate::host::permission::{self, AskTerms, Input, Permit, Question, ScopeSet};
+use crate::host::permission::{self, AskTerms, Input, Permit, Question, Refusal, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
-use crate::host::table::{Function, FunctionTable};
+use crate::host::table::{Function, FunctionTable, Granted};
 use crate::policy::counters::{EvaluationCounts, Taken};
 use brig_protocol::client::Operation;
 use brig_protocol::codes::CallCode;
@@ -16,7 +16,6 @@ use brig_protocol::json::{self, Counts};
 use brig_protocol::limits;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// What a worker says it wants. Nothing about it is believed.
@@ -28,6 +27,8 @@ pub(crate) struct Claimed {
     /// Other scopes than those of the table: of a policy that came after it.
     scopes: Option<ScopeSet>,
     facts: CallFacts,
+    /// What another policy says by now, if there is another than at the begin.
+    changed: Option<Granted>,
 }
 
 /// A claim that policy allows.
@@ -43,9 +44,8 @@ pub(crate) struct Permitted {
 pub(crate) struct Valid {
     claimed: Claimed,
     permit: Permit,
-    input_sha256: String,
-    /// Of the input, for the record.
-    shown: Option<Box<RawValue>>,
+    /// For the record.
+    input: Payload,
     prepared: Option<Prepared>,
 }
 
@@ -67,6 +67,7 @@ pub(super) struct Charged {
 #[derive(Debug)]
 pub(super) struct Recorded {
     claimed: Claimed,
+    input_sha256: String,
     taken: Taken,
     prepared: Option<Prepared>,
 }
@@ -98,8 +99,9 @@ impl Refused {
 }
 
 impl Claimed {
-    pub(super) const fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
-        Self { table, function, input, scopes: None, facts }
+    pub(super) fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
+        let changed = table.changed();
+        Self { table, function, input, scopes: None, facts, changed }
     }
 
     /// To be decided within these scopes.
@@ -107,7 +109,8 @@ impl Claimed {
         Self { scopes: Some(scopes), ..self }
     }
 
-    fn scopes<'s>(&'s self, function: &'s Function) -> &'s ScopeSet {
+    /// Whose terms hold: the policy's of the begin, or of one that came while a person thought.
+    fn terms<'c>(&'c self, function: &'c Function) -> &'c ScopeSet {
         self.scopes.as_ref().unwrap_or_else(|| self.table.scopes(function))
     }
 
@@ -127,15 +130,25 @@ impl Claimed {
     pub(super) fn cost(&self) -> Option<Cost> {
         let counts = payload::measure(self.input.get()).ok()?;
         let function = self.function().ok()?;
-        let schemas = function.input.iter().chain(self.scopes(function).conditions());
+        let schemas = function.input.iter().chain(self.conditions(function));
         schemas.map(|schema| schema.cost(counts).ok()).try_fold(Cost::NONE, |sum, cost| Some(sum.and(cost?)))
     }
 
     /// What judging may take when the input is too long to be measured first.
     pub(super) fn worst_cost(&self) -> Cost {
         let function = self.function().ok();
-        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.scopes(function).conditions()));
+        let schemas = function.into_iter().flat_map(|function| function.input.iter().chain(self.conditions(function)));
         schemas.fold(Cost::LONG, |sum, schema| sum.and(schema.worst_cost()))
+    }
+
+    /// Whom a call has to be allowed by: policy as it was at the begin, and as it is now.
+    fn scopes<'c>(&'c self, function: &'c Function) -> impl Iterator<Item = &'c ScopeSet> {
+        std::iter::once(self.terms(function)).chain(self.changed.iter().map(|granted| granted.scopes(function)))
+    }
+
+    /// The schemas that rules look at its input with.
+    fn conditions<'c>(&'c self, function: &'c Function) -> impl Iterator<Item = &'c Arc<Schema>> {
+        self.scopes(function).flat_map(ScopeSet::conditions)
     }
 
     /// Both judgements, one after the other. Takes time: see [`Claimed::cost`].
@@ -146,11 +159,10 @@ impl Claimed {
     /// Asks policy. Rules that look at the input need it to be readable.
     fn permitted(self) -> Result<Permitted, Refused> {
         let function = self.function()?;
-        let scopes = self.scopes(function);
         let mut tree = None;
-        if scopes.looks_at_input() {
+        if self.scopes(function).any(ScopeSet::looks_at_input) {
             let counts = self.within_bounds(function)?;
-            for condition in scopes.conditions() {
+            for condition in self.conditions(function) {
                 condition.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             }
             tree = Some(self.readable(function)?);
@@ -161,12 +173,17 @@ impl Claimed {
             operation: Operation::Invoke,
             input: tree.as_ref().map(|tree| Input { tree, text: self.input.get() }),
         };
-        let permit = permission::decide(scopes, &question).map_err(|refusal| Refused {
+        let refused = |refusal: Refusal| Refused {
             code: refusal.code(),
             message: refusal.sentence(&function.full_name),
             rule: Some(refusal.rule),
             retry_after_ms: None,
-        })?;
+        };
+        let permit = permission::decide(self.terms(function), &question).map_err(refused)?;
+        // The terms are those of the begin, or of the end of a wait; what is denied by now is denied at once.
+        if let Some(changed) = &self.changed {
+            permission::decide(changed.scopes(function), &question).map_err(refused)?;
+        }
         Ok(Permitted { claimed: self, permit, tree })
     }
 
@@ -192,7 +209,7 @@ impl Permitted {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
-        let (mut prepared, mut shown) = (None, None);
+        let mut prepared = None;
         if let Some(schema) = &function.input {
             schema.cost(counts).map_err(|fault| invalid_input(function, &fault))?;
             let tree = match tree {
@@ -205,7 +222,6 @@ impl Permitted {
             if let Some(configured) = function.configured() {
                 let made = configured.prepared(&tree, &claimed.facts);
                 prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
-                shown = configured.recorded_input(&claimed.input, &tree);
             }
         }
         if permit.ask().is_some() {
@@ -213,8 +229,8 @@ impl Permitted {
             // that is there twice: only what has one tree is asked about.
             claimed.readable(function)?;
         }
-        let input_sha256 = hexadecimal(&Sha256::digest(claimed.input.get().as_bytes()));
-        Ok(Valid { claimed, permit, input_sha256, shown, prepared })
+        let input = function.recorded(claimed.input.get());
+        Ok(Valid { claimed, permit, input, prepared })
     }
 }
 
@@ -225,8 +241,8 @@ impl Valid {
     }
 
     /// SHA-256 of the input's text.
-    pub(super) fn input_sha256(&self) -> &str {
-        &self.input_sha256
+    pub(super) fn input_sha256(&self) -> String {
+        self.input.sha256()
     }
 
     /// The input, to be shown to somebody while it waits here.
@@ -267,25 +283,35 @@ impl Agreed {
 
 impl Charged {
     /// Writes the record that must be there before the function runs.
-    pub(super) fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
+    pub(super) async fn recorded(self, sink: &impl AuditSink, evaluation: &str, call: u64, uid: u32) -> Result<Recorded, Refused> {
         let Self { valid, taken } = self;
         let function = valid.claimed.function()?;
-        let event = Event::Permitted {
-            rule: valid.permit.rule(),
-            input_sha256: &valid.input_sha256,
-            input_bytes: u64::try_from(valid.claimed.input_length()).unwrap_or(u64::MAX),
-            effect: function.effect,
-            input: valid.shown.as_deref(),
+        let of = Call { evaluation, call, function: &function.full_name, uid };
+        let event = Event::CallPermitted { of, rule: valid.permit.rule(), effect: function.effect, input: &valid.input };
+        let settled = match sink.write(&event) {
+            Ok(written) => sink.settled(written).await,
+            Err(fault) => Err(fault),
         };
-        sink.write(&Record { evaluation, call, function: &function.full_name, uid, event }).map_err(|fault| {
+        settled.map_err(|fault| {
             tracing::error!(evaluation, call, error = %fault, "a host call was refused because it could not be recorded");
             Refused::new(CallCode::AuditUnavailable, format!("{}: the call can not be recorded now, so it did not run", function.full_name))
         })?;
-        Ok(Recorded { claimed: valid.claimed, taken, prepared: valid.prepared })
+        let input_sha256 = valid.input.sha256();
+        Ok(Recorded { claimed: valid.claimed, input_sha256, taken, prepared: valid.prepared })
     }
 }
 
 impl Recorded {
+    /// The input as the guest's own text.
+    pub(super) fn input(&self) -> &RawValue {
+        &self.claimed.input
+    }
+
+    /// SHA-256 of that text, in hexadecimal.
+    pub(super) fn input_sha256(&self) -> &str {
+        &self.input_sha256
+    }
+
     /// The function is about to be called: what was taken of budgets stays taken.
     pub(super) fn begun(self) -> Begun {
         self.taken.spent();
@@ -345,10 +371,4 @@ fn not_an_object(text: &str) -> String {
         _ => "a number",
     };
     format!("must be one object, as in f({{name: value}}); {kind} was given")
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('?');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

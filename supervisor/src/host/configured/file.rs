@@ -3,10 +3,11 @@
 //! Owns the keys and their types, and the words for what is wrong with a file: the line,
 //! what is expected there, and the nearest spelling. Never reads what a value means.
 
+use crate::audit::Disclosure;
 use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
+use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -32,19 +33,6 @@ pub(super) struct CollectionFile {
 pub(super) struct CredentialEntry {
     /// A file; `$CREDENTIALS_DIRECTORY/NAME` when left out.
     pub(super) file: Option<PathBuf>,
-}
-
-/// How much of a call's input its audit record holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Detail {
-    /// Its hash.
-    #[default]
-    Hash,
-    /// The hash, and the input's shape: its members without texts and numbers.
-    Redacted,
-    /// All of it, but for credentials.
-    Full,
 }
 
 /// One function.
@@ -80,7 +68,7 @@ pub(super) struct FunctionEntry {
     pub(super) calls_per_minute: Option<u32>,
     /// What the audit record holds.
     #[serde(default)]
-    pub(super) audit: Detail,
+    pub(super) audit: Disclosure,
     /// The program that it is.
     pub(super) command: Option<CommandEntry>,
 }

@@ -200,7 +200,7 @@ fn function(draft: &Draft, name: &str, entry: &FunctionEntry, users: &Users, red
         timeout: Duration::from_millis(timeout),
         effect: entry.effect,
         retry: entry.retry,
-        detail: entry.audit,
+        audit: entry.audit,
         turns: Turns::exactly(entry.concurrency),
         rate: entry.calls_per_minute.map(|most| Mutex::new(rate::Rate::per_minute(most))),
         redactor: redactor.clone(),

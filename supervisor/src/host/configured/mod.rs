@@ -17,15 +17,15 @@ mod users;
 pub(crate) use arguments::CallFacts;
 pub(crate) use command::Prepared;
 pub(crate) use credentials::Source;
-pub(crate) use file::Detail;
 pub(crate) use load::load;
 
 use super::call::Judges;
 use super::callback::{CallAnswer, Delivery};
-use super::permission::{self, Question, ScopeSet};
+use super::permission::{self, Known, Question, ScopeSet};
 use super::redact::Redactor;
 use super::schema::{Cost, Schema};
 use super::turns::{Turn, Turns};
+use crate::audit::Disclosure;
 use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
 use brig_protocol::codes::CallCode;
 use brig_protocol::names;
@@ -63,7 +63,7 @@ pub(crate) struct Configured {
     /// Whether a call whose effect is unknown may be made again.
     pub(crate) retry: Retry,
     /// What the audit record of a call holds of its input.
-    pub(crate) detail: Detail,
+    pub(crate) audit: Disclosure,
     turns: Turns,
     rate: Option<Mutex<rate::Rate>>,
     redactor: Redactor,
@@ -109,17 +109,9 @@ impl Configured {
         command.prepared(input, facts)
     }
 
-    /// What the audit record of a call holds of its input besides the hash, never with a
-    /// credential.
-    pub(crate) fn recorded_input(&self, text: &RawValue, input: &Value) -> Option<Box<RawValue>> {
-        match self.detail {
-            Detail::Hash => None,
-            Detail::Redacted => serde_json::value::to_raw_value(&lengths(input)).ok(),
-            Detail::Full => match self.redactor.clean_json(text.get()) {
-                Some(clean) => RawValue::from_string(clean).ok(),
-                None => Some(text.to_owned()),
-            },
-        }
+    /// The same JSON text without any credential, when there is one in it.
+    pub(crate) fn clean(&self, text: &str) -> Option<String> {
+        self.redactor.clean_json(text)
     }
 
     /// Waits for a place among the calls that run, and counts the call.
@@ -202,19 +194,6 @@ impl Configured {
     }
 }
 
-/// The same value with its texts and numbers taken out: what is left is its shape.
-fn lengths(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::from(format!("[{} bytes]", text.len())),
-        Value::Number(_) => Value::from("[number]"),
-        Value::Array(items) => items.iter().map(lengths).collect(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| (name.clone(), lengths(value))).collect::<serde_json::Map<_, _>>().into()
-        }
-        other => other.clone(),
-    }
-}
-
 /// A file that is not used, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Disabled {
@@ -251,6 +230,13 @@ impl Catalogue {
     /// The files that are not used.
     pub(crate) fn disabled(&self) -> &[Disabled] {
         &self.disabled
+    }
+
+    /// What patterns of a policy can be about. Nothing where that is not known: a file can
+    /// not be used, or none is there yet.
+    pub(crate) fn known(&self) -> Option<Known> {
+        let functions: Vec<_> = self.functions.iter().map(|function| (function.collection.clone(), function.name.clone())).collect();
+        (self.disabled.is_empty() && !functions.is_empty()).then_some(Known { functions })
     }
 
     /// Looks for every credential that was loaded.

@@ -30,9 +30,6 @@ const NAME_BYTES: usize = 64;
 pub(crate) struct Known {
     /// Each configured function: its collection and its name.
     pub(crate) functions: Vec<(String, String)>,
-    /// Collections whose file could not be read: a pattern may be about them, and nobody
-    /// knows what they have.
-    pub(crate) disabled: Vec<String>,
 }
 
 /// What reading a policy needs to know.
@@ -159,13 +156,6 @@ fn not_a_pointer(place: &str, given: &str) -> ConfigFault {
 fn check(text: &str, known: Option<&Known>) -> Result<brig_protocol::names::Pattern, String> {
     let Some(known) = known else { return pattern(text, None, "configured") };
     let names: Vec<(&str, &str)> = known.functions.iter().map(|(collection, name)| (collection.as_str(), name.as_str())).collect();
-    let of_disabled = |collection: &String| {
-        let first = text.split(['.', ':']).next().unwrap_or_default();
-        first.contains('*') || first == collection || first == brig_protocol::names::kebab(collection)
-    };
-    if known.disabled.iter().any(of_disabled) {
-        return pattern(text, None, "configured");
-    }
     pattern(text, Some(&names), "configured")
 }
 

@@ -18,6 +18,7 @@ mod leaf;
 mod lint;
 pub(crate) mod payload;
 pub(crate) mod phrase;
+mod redact;
 
 #[cfg(test)]
 mod tests;
@@ -131,6 +132,12 @@ impl Schema {
     /// be refused for being too hard to match.
     pub(crate) const fn steps_back(&self) -> bool {
         self.backtracks
+    }
+
+    /// The payload without what is marked as secret (`writeOnly`, `format: "password"`) and
+    /// without what nothing describes; nothing when that takes too long to find out.
+    pub(crate) fn redacted(&self, payload: &Value) -> Option<Value> {
+        redact::redacted(&serde_json::from_str(&self.text).ok()?, payload)
     }
 
     /// What judging the largest payload that is judged takes.

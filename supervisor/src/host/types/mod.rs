@@ -16,6 +16,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use crate::host::configured::Configured;
 use aliases::{Alias, Aliases, Place};
 use ast::Type;
 use brig_protocol::client::FunctionDeclaration;
@@ -72,6 +73,34 @@ impl Described {
             output: schema(declared.output_schema, "outputSchema")?,
             examples: examples.filter_map(|one| Some((one.description.clone(), value(one.input)?, one.output.and_then(value)))).collect(),
         })
+    }
+}
+
+impl Described {
+    /// From what the operator configured, which was checked when it was loaded.
+    pub(crate) fn configured(function: &Configured) -> Self {
+        let value = |raw: &serde_json::value::RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+        let examples = function.examples.iter().take(EXAMPLES);
+        Self {
+            collection: function.collection.clone(),
+            name: function.name.clone(),
+            description: function.description.clone(),
+            input: value(&function.input_text),
+            output: function.output_text.as_deref().and_then(value),
+            examples: examples
+                .filter_map(|one| Some((one.description.clone(), value(&one.input)?, one.output.as_deref().and_then(value))))
+                .collect(),
+        }
+    }
+
+    /// Its collection.
+    pub(crate) fn collection(&self) -> &str {
+        &self.collection
+    }
+
+    /// Its name within the collection.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -158,3 +158,11 @@ fn guests_that_replace_built_ins_do_not_reach_the_formatters() {
     })()";
     assert_eq!(run(source, ""), r#""1.234,6500%01/01/19703""#);
 }
+
+#[test]
+fn methods_taken_from_their_prototype_refuse_nothing_as_the_language_does() {
+    for method in ["Array.prototype.toLocaleString", "String.prototype.localeCompare", "Date.prototype.toLocaleString"] {
+        let told = run(&format!("(0, {method}).call(undefined)"), "");
+        assert!(told.starts_with("threw TypeError"), "{method}: {told}");
+    }
+}

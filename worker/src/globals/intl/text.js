@@ -190,6 +190,7 @@
   }
   const arrays = {
     toLocaleString(locales = undefined, options = undefined) {
+      if (this === undefined || this === null) throw new p.TypeError("Array.prototype.toLocaleString needs an array, not " + this);
       const list = p.Object(this);
       return joinElements(list, p.min(p.max(p.trunc(+list.length || 0), 0), 9007199254740991), locales, options);
     },

@@ -1,0 +1,430 @@
+//! What is recorded: every kind of event, and how each is made.
+//!
+//! Owns the members of a record besides its number, time and hashes. Never holds an
+//! input, an output or a program in clear unless its function says so: see
+//! [`super::payload`]. Words of people are cut to size.
+
+use super::payload::Payload;
+use super::record::{Hash, Mark};
+use brig_protocol::client::{CallState, Effect, Outcome, Usage};
+use brig_protocol::codes::{CallCode, EvaluationCode};
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// Longest comment, reason or name that a person wrote, in bytes.
+const WORDS_BYTES: usize = 2_000;
+
+/// One host call.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Call<'a> {
+    /// Of which evaluation.
+    pub(crate) evaluation: &'a str,
+    /// Its number in the evaluation.
+    pub(crate) call: u64,
+    /// `collection.function`.
+    pub(crate) function: &'a str,
+    /// For whom.
+    pub(crate) uid: u32,
+}
+
+/// Who asked for an evaluation.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Who<'a> {
+    /// User.
+    pub(crate) uid: u32,
+    /// Group.
+    pub(crate) gid: u32,
+    /// The section of the policy that holds for it, when there is a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) principal: Option<&'a str>,
+}
+
+/// A person who acted on the admin socket, or a signal.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket, rules that ask, and reloads"))]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By<'a> {
+    /// A user of the admin socket.
+    Uid(u32),
+    /// A signal.
+    Signal(&'a str),
+    /// brigd itself.
+    Brigd,
+}
+
+/// Why brigd stops.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StopReason<'a> {
+    /// A signal, or the end of what it was started for.
+    Signal(&'a str),
+}
+
+/// What a revoke names.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket, rules that ask, and reloads"))]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Revoked<'a> {
+    /// A function, or a pattern of them.
+    Function(&'a str),
+    /// A principal.
+    Principal(&'a str),
+    /// An evaluation.
+    Evaluation(&'a str),
+}
+
+/// Everything that is recorded.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event<'a> {
+    /// brigd takes clients.
+    Started {
+        /// Of brigd.
+        version: &'a str,
+        /// How workers are confined.
+        level: &'a str,
+        /// By which layers.
+        layers: &'a [String],
+        /// Version of the policy.
+        policy: &'a str,
+    },
+    /// brigd stops.
+    Stopped {
+        /// Why.
+        reason: StopReason<'a>,
+    },
+    /// A program is with its worker.
+    EvaluationStarted {
+        /// Which.
+        evaluation: &'a str,
+        /// For whom.
+        #[serde(flatten)]
+        who: Who<'a>,
+        /// Version of the policy that holds for it.
+        policy: &'a str,
+        /// The program's text.
+        source: &'a Payload,
+        /// The program's inputs.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inputs: Option<&'a Payload>,
+        /// The vm it runs in.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vm: Option<&'a str>,
+        /// It is only parsed.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        parse_only: bool,
+    },
+    /// A program has its one outcome.
+    EvaluationEnded {
+        /// Which.
+        evaluation: &'a str,
+        /// For whom.
+        uid: u32,
+        /// How.
+        outcome: Outcome,
+        /// Why not well. Never the message: a guest wrote that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<EvaluationCode>,
+        /// What it took.
+        usage: &'a Usage,
+    },
+    /// A call may run, and is about to.
+    CallPermitted {
+        /// Which.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// Which rules said yes.
+        rule: &'a str,
+        /// What the function says it does.
+        effect: Effect,
+        /// What it gets.
+        input: &'a Payload,
+    },
+    /// A call did not run.
+    CallRefused {
+        /// Which.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// Why.
+        code: CallCode,
+        /// Which rule said no, when one did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<&'a str>,
+    },
+    /// A call that ran, or may have, is over.
+    CallEnded {
+        /// Which.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// What is known of its effect.
+        state: CallState,
+        /// Why not completed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<CallCode>,
+        /// What it gave, when it gave something.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<&'a Payload>,
+        /// From request to answer, in milliseconds.
+        duration_ms: f64,
+    },
+    /// A call waits for a person.
+    ApprovalAsked {
+        /// Which call.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// Which approval.
+        approval: &'a str,
+        /// What would run.
+        input: &'a Payload,
+        /// Of the policy that asks.
+        policy: &'a str,
+        /// The rule that asks.
+        rule: &'a str,
+        /// Who may decide.
+        approvers: &'a [String],
+        /// How long it waits, in seconds.
+        wait_seconds: u64,
+    },
+    /// A person decided.
+    ApprovalDecided {
+        /// Which call.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// Which approval.
+        approval: &'a str,
+        /// Yes or no.
+        approved: bool,
+        /// Who.
+        by: By<'a>,
+        /// In the person's words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        comment: Option<Cow<'a, str>>,
+    },
+    /// Nobody decided in time, or nobody asks any more.
+    ApprovalExpired {
+        /// Which call.
+        #[serde(flatten)]
+        of: Call<'a>,
+        /// Which approval.
+        approval: &'a str,
+    },
+    /// Something may not be used from now on.
+    Revoked {
+        /// What.
+        what: Revoked<'a>,
+        /// By whom.
+        by: By<'a>,
+        /// In the person's words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        comment: Option<Cow<'a, str>>,
+    },
+    /// What was revoked may be used again.
+    Restored {
+        /// What.
+        what: Revoked<'a>,
+        /// By whom.
+        by: By<'a>,
+        /// In the person's words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        comment: Option<Cow<'a, str>>,
+    },
+    /// Another policy holds.
+    PolicyReloaded {
+        /// Version before.
+        old: &'a str,
+        /// Version now.
+        new: &'a str,
+        /// By whom.
+        by: By<'a>,
+    },
+    /// A policy was to be loaded and is not valid: the old one holds.
+    PolicyRefused {
+        /// Version that holds.
+        holds: &'a str,
+        /// What is wrong with the new one.
+        why: Cow<'a, str>,
+        /// By whom.
+        by: By<'a>,
+    },
+    /// The first record of a segment.
+    SegmentOpened {
+        /// Its number.
+        segment: u64,
+        /// Of the form of records.
+        format: u32,
+    },
+    /// The last record of a segment.
+    SegmentSealed {
+        /// Its number.
+        segment: u64,
+        /// How many records it has, this one counted.
+        records: u64,
+        /// `size` or `age`.
+        reason: &'a str,
+    },
+    /// Old segments are removed, as the operator set.
+    SegmentsRemoved {
+        /// The last of them.
+        through: u64,
+        /// The last record in them.
+        last: Mark,
+        /// `audit.keep_bytes` or `audit.keep_days`.
+        setting: &'a str,
+    },
+    /// brigd was killed while it wrote a record; what was there of it is cut off.
+    TailRepaired {
+        /// Of which segment.
+        segment: u64,
+        /// How much.
+        torn_bytes: u64,
+        /// Hash of that.
+        torn_sha256: Hash,
+    },
+    /// The machine went down before the last records were on disk.
+    TailLost {
+        /// The last record that was written.
+        written: Mark,
+        /// The last of which the disk said that it has it.
+        durable: Mark,
+    },
+    /// Records could not be written for a while; the calls they stand before did not run.
+    RecordsRefused {
+        /// How many.
+        count: u64,
+        /// When the first, in milliseconds since 1970.
+        first_ms: u64,
+        /// When the last.
+        last_ms: u64,
+    },
+}
+
+/// brigd stops.
+pub(crate) const fn stopped(reason: StopReason<'_>) -> Event<'_> {
+    Event::Stopped { reason }
+}
+
+/// Something is revoked.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket"))]
+pub(crate) fn revoked<'a>(what: Revoked<'a>, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
+    Event::Revoked { what, by, comment: comment.map(cut) }
+}
+
+/// What was revoked is given back.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket"))]
+pub(crate) fn restored<'a>(what: Revoked<'a>, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
+    Event::Restored { what, by, comment: comment.map(cut) }
+}
+
+/// A call waits for a person.
+#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
+pub(crate) const fn approval_asked<'a>(of: Call<'a>, asked: ApprovalAsk<'a>) -> Event<'a> {
+    let ApprovalAsk { approval, input, policy, rule, approvers, wait_seconds } = asked;
+    Event::ApprovalAsked { of, approval, input, policy, rule, approvers, wait_seconds }
+}
+
+/// What an approval is bound to.
+#[derive(Clone, Debug)]
+pub(crate) struct ApprovalAsk<'a> {
+    /// Its id.
+    pub(crate) approval: &'a str,
+    /// What would run.
+    pub(crate) input: &'a Payload,
+    /// Version of the policy.
+    pub(crate) policy: &'a str,
+    /// The rule that asks.
+    pub(crate) rule: &'a str,
+    /// Who may decide.
+    pub(crate) approvers: &'a [String],
+    /// How long it waits.
+    pub(crate) wait_seconds: u64,
+}
+
+/// A person decided.
+#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
+pub(crate) fn approval_decided<'a>(of: Call<'a>, approval: &'a str, approved: bool, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
+    Event::ApprovalDecided { of, approval, approved, by, comment: comment.map(cut) }
+}
+
+/// Nobody decided.
+#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
+pub(crate) const fn approval_expired<'a>(of: Call<'a>, approval: &'a str) -> Event<'a> {
+    Event::ApprovalExpired { of, approval }
+}
+
+/// Another policy holds.
+pub(crate) const fn policy_reloaded<'a>(old: &'a str, new: &'a str, by: By<'a>) -> Event<'a> {
+    Event::PolicyReloaded { old, new, by }
+}
+
+/// A new policy is not valid.
+pub(crate) fn policy_refused<'a>(holds: &'a str, why: &'a str, by: By<'a>) -> Event<'a> {
+    Event::PolicyRefused { holds, why: cut(why), by }
+}
+
+/// A person's words: safe to print, and no longer than they may be.
+fn cut(words: &str) -> Cow<'_, str> {
+    Cow::Owned(brig_protocol::escape::escaped(words, WORDS_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::audit::payload::Disclosure;
+    use serde_json::{Value, json};
+
+    const CALL: Call<'_> = Call { evaluation: "ev_1", call: 2, function: "store.refund", uid: 1000 };
+
+    fn json_of(event: &Event<'_>) -> Value {
+        serde_json::to_value(event).unwrap()
+    }
+
+    #[test]
+    fn an_approval_is_bound_to_its_call_input_rule_and_policy() {
+        let ask = ApprovalAsk {
+            approval: "ap_1",
+            input: &Payload::of("{\"amount\":500}", Disclosure::Hash, None),
+            policy: "7",
+            rule: "rules[3]",
+            approvers: &["group:finance".to_owned()],
+            wait_seconds: 600,
+        };
+        let asked = json_of(&approval_asked(CALL, ask));
+        assert_eq!(asked.get("event"), Some(&json!("approval_asked")));
+        for member in ["evaluation", "call", "function", "uid", "approval", "input", "policy", "rule", "approvers", "wait_seconds"] {
+            assert!(asked.get(member).is_some(), "{member} is not in {asked}");
+        }
+        assert_eq!(asked.pointer("/input/sha256"), Some(&json!(Hash::of(b"{\"amount\":500}").to_string())));
+    }
+
+    #[test]
+    fn a_decision_says_who_and_in_which_words_and_the_words_can_not_forge_a_line() {
+        let decided = json_of(&approval_decided(CALL, "ap_1", false, By::Uid(7), Some("no\n{\"event\":\"started\"}\u{202e}")));
+        assert_eq!((decided.get("approved"), decided.pointer("/by/uid")), (Some(&json!(false)), Some(&json!(7))));
+        let comment = decided.get("comment").and_then(Value::as_str).unwrap();
+        assert!(comment.contains("\\u{a}") && comment.contains("\\u{202e}"), "{comment}");
+        let long = json_of(&approval_decided(CALL, "ap_1", true, By::Uid(7), Some(&"x".repeat(99_999))));
+        assert!(long.get("comment").and_then(Value::as_str).unwrap().len() < WORDS_BYTES + 8);
+        assert_eq!(json_of(&approval_expired(CALL, "ap_1")).get("event"), Some(&json!("approval_expired")));
+    }
+
+    #[test]
+    fn a_revoke_and_its_end_say_what_and_by_whom() {
+        let gone = json_of(&revoked(Revoked::Function("store.refund"), By::Uid(0), Some("incident 7")));
+        assert_eq!(gone.pointer("/what/function"), Some(&json!("store.refund")));
+        assert_eq!(gone.get("comment"), Some(&json!("incident 7")));
+        let back = json_of(&restored(Revoked::Principal("uid:1000"), By::Uid(0), None));
+        assert_eq!((back.get("event"), back.pointer("/what/principal")), (Some(&json!("restored")), Some(&json!("uid:1000"))));
+        assert_eq!(back.get("comment"), None);
+        assert_eq!(json_of(&revoked(Revoked::Evaluation("ev_1"), By::Brigd, None)).get("by"), Some(&json!("brigd")));
+    }
+
+    #[test]
+    fn a_reload_names_both_versions_and_a_refused_one_says_why() {
+        let loaded = json_of(&policy_reloaded("a1", "b2", By::Signal("SIGHUP")));
+        assert_eq!((loaded.get("old"), loaded.get("new")), (Some(&json!("a1")), Some(&json!("b2"))));
+        assert_eq!(loaded.pointer("/by/signal"), Some(&json!("SIGHUP")));
+        let refused = json_of(&policy_refused("a1", "line 3: no such key", By::Uid(0)));
+        assert_eq!((refused.get("holds"), refused.get("why")), (Some(&json!("a1")), Some(&json!("line 3: no such key"))));
+    }
+}

@@ -1,0 +1,130 @@
+//! `brigd audit …`: reading records offline.
+//!
+//! Owns the arguments and the exit codes: 0 all is well, 1 something is wrong with the
+//! records, 2 nothing can be said. Never writes into the folder.
+
+mod export;
+mod show;
+mod tail;
+
+use super::record::Hash;
+use super::verify::{Report, verify};
+use crate::config::Config;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Where records are when nothing says otherwise.
+const FOLDER: &str = "/var/lib/brig/audit";
+
+/// What can be done with records.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum AuditTool {
+    /// Check that no record was changed, removed, put in or moved. Exit code 0: none; 1:
+    /// broken, with segment, line and why; 2: the records can not be read.
+    Verify(VerifyArgs),
+    /// Print the last records, and new ones as they come.
+    Tail(tail::TailArgs),
+    /// Print records that match, as lines of JSON or as CSV.
+    Export(export::ExportArgs),
+}
+
+/// Which folder.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// Folder of the records [default: audit.dir of the configuration].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Configuration file that names the folder [default: none, and /var/lib/brig/audit].
+    #[arg(long, value_name = "FILE", conflicts_with = "dir")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    place: Place,
+    /// A hash that was noted elsewhere: a record must have it. May be repeated.
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    anchor: Vec<Hash>,
+}
+
+/// How a tool ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Good,
+    Broken,
+}
+
+/// Why a tool can not go on.
+#[derive(Debug, thiserror::Error)]
+enum ToolFault {
+    #[error("{0}")]
+    Said(String),
+    #[error("standard output can not be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl AuditTool {
+    /// Does it.
+    pub(crate) fn run(&self) -> ExitCode {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let done = match self {
+            Self::Verify(args) => args.run(&mut out),
+            Self::Tail(args) => args.run(&mut out),
+            Self::Export(args) => args.run(&mut out),
+        };
+        let done = done.and_then(|outcome| out.flush().map(|()| outcome).map_err(ToolFault::Output));
+        match done {
+            Ok(Outcome::Good) => ExitCode::SUCCESS,
+            Ok(Outcome::Broken) => ExitCode::from(1),
+            // Whoever reads has enough.
+            Err(ToolFault::Output(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(fault) => {
+                eprintln!("brigd audit: {fault}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+impl Place {
+    fn folder(&self) -> Result<PathBuf, ToolFault> {
+        if let Some(dir) = &self.dir {
+            return Ok(dir.clone());
+        }
+        let Some(file) = &self.config else { return Ok(PathBuf::from(FOLDER)) };
+        let config = Config::load(Some(file)).map_err(|fault| ToolFault::Said(fault.to_string()))?;
+        let said = || ToolFault::Said(format!("{} sets no audit.dir: records go to the log", file.display()));
+        config.audit_rules().map(|rules| rules.dir).ok_or_else(said)
+    }
+}
+
+fn hash(text: &str) -> Result<Hash, String> {
+    Hash::parse(text.as_bytes()).ok_or_else(|| "a hash has 64 lower-case hexadecimal digits".to_owned())
+}
+
+impl VerifyArgs {
+    fn run(&self, out: &mut impl Write) -> Result<Outcome, ToolFault> {
+        let folder = self.place.folder()?;
+        let report = verify(&folder, &self.anchor).map_err(|fault| ToolFault::Said(fault.to_string()))?;
+        let Report { segments, records, first, last, findings, untold, notes } = &report;
+        for note in notes {
+            writeln!(out, "note: {note}")?;
+        }
+        for finding in findings {
+            writeln!(out, "BROKEN: {finding}")?;
+        }
+        if *untold > 0 {
+            writeln!(out, "BROKEN: and {untold} more")?;
+        }
+        let count = segments.len();
+        let summary = format!("{records} records ({} to {}) in {count} segments", first.map_or(0, |mark| mark.seq), last.seq);
+        if findings.is_empty() {
+            writeln!(out, "ok: {summary}; the last has the hash {}", last.hash)?;
+            return Ok(Outcome::Good);
+        }
+        writeln!(out, "broken: {summary} are as they were written, and the above is wrong")?;
+        Ok(Outcome::Broken)
+    }
+}

@@ -1,0 +1,131 @@
+//! The state directory: what brigd keeps between its runs.
+//!
+//! Owns making it, the checks of its owner and mode, and the lock by which two brigds
+//! never share it. Never follows a link out of it.
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// The file whose lock says that a brigd uses the directory.
+const LOCK: &str = "lock";
+
+/// A state directory that this brigd alone uses, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct StateDir {
+    path: PathBuf,
+    _lock: OwnedFd,
+}
+
+/// Why a state directory can not be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StateFault {
+    /// It can not be made or read.
+    #[error("the state directory {}: {fault}", path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        fault: std::io::Error,
+    },
+    /// Others could read or change what is in it.
+    #[error("the state directory {} {what}; {remedy}", path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Another brigd has it.
+    #[error("the state directory {} is in use by another brigd: stop that one, or give this one a directory of its own", path.display())]
+    InUse {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+impl StateDir {
+    /// Makes the directory if it is not there, checks it, and takes its lock.
+    ///
+    /// # Errors
+    /// [`StateFault`], with the remedy.
+    pub(crate) fn open(path: &Path) -> Result<Self, StateFault> {
+        let unusable = |fault: std::io::Error| StateFault::Unusable { path: path.to_owned(), fault };
+        match std::fs::DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {}
+            Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(unusable(fault)),
+        }
+        check(path)?;
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = rustix::fs::open(path.join(LOCK), flags, Mode::from_raw_mode(0o600)).map_err(|fault| unusable(fault.into()))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StateFault::InUse { path: path.to_owned() }),
+            Err(fault) => Err(unusable(fault.into())),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn check(path: &Path) -> Result<(), StateFault> {
+    let open = |what: String, remedy: String| StateFault::Open { path: path.to_owned(), what, remedy };
+    let metadata = std::fs::symlink_metadata(path).map_err(|fault| StateFault::Unusable { path: path.to_owned(), fault })?;
+    if !metadata.is_dir() {
+        let remedy = "name the directory itself in --state or server.state_dir";
+        return Err(open("is no directory, or a link to one".to_owned(), remedy.to_owned()));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if metadata.uid() != own {
+        let what = format!("belongs to user {}, and brigd runs as user {own}", metadata.uid());
+        return Err(open(what, format!("chown -R {own} it, or name another in --state or server.state_dir")));
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(open(format!("has mode {mode:04o}, and must be for its owner only"), "chmod 700 it".to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn it_is_made_for_its_owner_only_and_never_shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let first = StateDir::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(first.path()).unwrap().mode() & 0o777, 0o700);
+        assert!(StateDir::open(&path).unwrap_err().to_string().contains("in use by another brigd"));
+        drop(first);
+        StateDir::open(&path).unwrap();
+    }
+
+    #[test]
+    fn one_that_others_could_read_or_that_is_a_link_is_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
+        let fault = StateDir::open(&path).unwrap_err().to_string();
+        assert!(fault.contains("0750") && fault.contains("chmod 700"), "{fault}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(StateDir::open(&link).unwrap_err().to_string().contains("--state"));
+        std::fs::remove_file(path.join(LOCK)).ok();
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), path.join(LOCK)).unwrap();
+        assert!(StateDir::open(&path).is_err());
+        assert!(!folder.path().join("elsewhere").exists());
+    }
+}
