@@ -67,7 +67,7 @@ fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     let rules = "rules = [\n\
         { mode = \"allow\", patterns = [\"store.*\"], budget = { sum = \"/amount\", max = 0.3, per = \"hour\" } },\n\
         { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { type = \"number\", minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"], wait_seconds = 1 }, why = \"w\" },\n]\n";
-    let brigd = BrigdOptions::default().config(&own(rules)).start();
+    let brigd = BrigdOptions::default().config(&own(rules)).admin().start();
     let mut client = brigd.connect();
     let mut handlers = handlers();
     for amount in [json!(0.1), json!(0.2)] {
