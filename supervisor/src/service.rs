@@ -2,9 +2,11 @@
 //!
 //! Owns nothing but the one place where the parts meet. Never decides.
 
+use crate::admin::{People, Revocations};
 use crate::admission::Admission;
 use crate::api::idempotency::Answers;
-use crate::config::{Config, ConfigFault};
+use crate::approvals::Approvals;
+use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
@@ -18,12 +20,16 @@ use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{Source, check_asking};
+use crate::settings::Fault;
 use crate::telemetry::Telemetry;
 use crate::vm::Vms;
+use brig_protocol::admin::COMMENT_BYTES;
+use brig_protocol::escape::escaped;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How far brigd is on its way to the end.
@@ -71,6 +77,14 @@ pub(crate) struct Service {
     catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// Calls that wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
+    /// What may not be used.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Who may speak on the admin socket.
+    pub(crate) people: People,
+    /// When it began.
+    pub(crate) started: Instant,
     /// What is kept.
     pub(crate) journal: Arc<Journal>,
     /// Evaluations that go on without their connections.
@@ -79,6 +93,7 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    stop: Notify,
     /// Where the configuration comes from.
     pub(crate) source: Source,
 }
@@ -87,7 +102,7 @@ impl Service {
     /// Puts the parts together.
     ///
     /// # Errors
-    /// When the configured ceilings are not valid.
+    /// When the configuration is not valid, or the state directory holds what can not be read.
     pub(crate) fn new(
         config: Config,
         pool: Arc<Pool>,
@@ -95,8 +110,10 @@ impl Service {
         source: Source,
         catalogue: Catalogue,
         (journal, counters): (Arc<Journal>, Counters),
-    ) -> Result<Arc<Self>, ConfigFault> {
+    ) -> Result<Arc<Self>, Fault> {
+        let state = config.server.state_dir.as_deref();
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        check_asking(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
         Ok(Arc::new(Self {
             policy,
@@ -114,9 +131,14 @@ impl Service {
             judges: Arc::default(),
             catalogue: RwLock::new(Arc::new(catalogue)),
             audit: Arc::new(records),
+            approvals: Approvals::open(config.approvals, state)?,
+            revocations: Arc::new(Revocations::open(state)?),
+            people: People::of(&config)?,
+            started: Instant::now(),
             journal,
             detached: TaskTracker::new(),
             work: TaskTracker::new(),
+            stop: Notify::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
             source,
@@ -155,8 +177,30 @@ impl Service {
         });
     }
 
+    /// Begins the end, as a signal would.
+    pub(crate) fn ask_to_stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Waits until somebody asks for the end.
+    pub(crate) async fn asked_to_stop(&self) {
+        self.stop.notified().await;
+    }
+
     /// Whether new work is taken.
     pub(crate) fn is_serving(&self) -> bool {
         *self.phase.borrow() == Phase::Serving
+    }
+
+    /// Puts on record what an operator did. `what` may hold what a client chose.
+    pub(crate) fn record_operator(&self, by: u32, event: &'static str, what: &str, comment: Option<&str>) {
+        let what = escaped(what, 600);
+        let comment = comment.map(|comment| escaped(comment, COMMENT_BYTES));
+        tracing::warn!(target: "brigd::audit", event, by, %what, comment, "an operator acted");
+    }
+
+    /// Where host calls are recorded, for people.
+    pub(crate) fn audit_place(&self) -> String {
+        self.config.audit.dir.as_ref().map_or_else(|| "log".to_owned(), |path| path.display().to_string())
     }
 }

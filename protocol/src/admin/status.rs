@@ -24,8 +24,8 @@ pub struct StatusResult {
     pub principals: Vec<PrincipalStatus>,
     /// Kept workers.
     pub vms: usize,
-    /// Counts up with each policy that was loaded.
-    pub policy_version: u64,
+    /// Names the policy that holds now: the same tables have the same version.
+    pub policy_version: String,
     /// Calls that wait for a person.
     pub approvals_waiting: usize,
     /// Function patterns that are revoked.
@@ -142,7 +142,7 @@ pub struct EvaluationsListResult {
 pub struct KillParams {
     /// Which, `ev_…`.
     pub evaluation: String,
-    /// For the record and for its client, at most [`super::COMMENT_BYTES`].
+    /// For the record, at most [`super::COMMENT_BYTES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -153,7 +153,7 @@ pub struct KillParams {
 #[serde(rename_all = "camelCase")]
 pub struct PolicyResult {
     /// Of the policy that holds now.
-    pub policy_version: u64,
+    pub policy_version: String,
     /// What the operator should know: settings that need a restart.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -43,6 +43,13 @@ pub(crate) struct Kept {
 }
 
 impl Run {
+    /// One host call less is open.
+    pub(super) fn call_over(&mut self) {
+        let now = Instant::now();
+        self.host_time.ended(now);
+        self.host.wall.ended(now);
+    }
+
     /// The answer. The worker is killed unless it finished by itself.
     pub(super) async fn end(mut self) -> Ended {
         let (verdict, at) = self.verdict.take().unwrap_or((Verdict::Died, Instant::now()));
@@ -74,8 +81,8 @@ impl Run {
         let usage = Usage {
             wall_ms: ms(wall),
             cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
-            host_ms: ms(self.host_time.total),
-            approval_ms: 0.0,
+            host_ms: ms(self.host_time.total.saturating_sub(self.host.wall.stood_still(at))),
+            approval_ms: ms(self.host.wall.stood_still(at)),
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
         };
@@ -122,8 +129,8 @@ impl Run {
     async fn end_calls(&mut self) {
         self.host.cancelled.cancel();
         while let Some(outcome) = self.calls.next().await {
-            self.host_time.ended(Instant::now());
-            let index = self.open.remove(&outcome.record.call);
+            self.call_over();
+            let index = self.open.ended(outcome.record.call);
             self.listed(outcome.record, index);
         }
         self.host.client.forget(&self.host.evaluation);

@@ -150,10 +150,14 @@ fn clients(service: &Service) -> Vec<Family> {
 }
 
 fn kept(service: &Service) -> Vec<Family> {
+    let revoked = service.revocations.list();
     let journal = service.journal.figures();
     let size = Family::new("brig_journal_bytes", Kind::Gauge, "Size of the journal's files.");
     let size = journal.bytes().map_or(size.clone(), |bytes| size.with(&[], bytes));
     vec![
+        Family::gauge("brig_approvals_waiting", "Host calls that wait for a person.", service.approvals.waiting()),
+        Family::count("brig_approvals_asked_total", "Host calls that a person was asked about.", service.approvals.asked()),
+        Family::gauge("brig_revoked", "Functions and principals that are revoked now.", revoked.functions.len() + revoked.principals.len()),
         size,
         Family::new("brig_journal_commit_seconds", Kind::Histogram, "Time of one transaction of the journal.")
             .sample(&[], Value::Distribution(journal.commits.distribution())),

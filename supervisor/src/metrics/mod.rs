@@ -183,19 +183,28 @@ impl Metrics {
 
     /// One line for the log.
     pub(crate) fn summary(&self) -> String {
-        let outcomes = OUTCOMES.iter().map(|(outcome, word)| (word.replace('_', " "), self.evaluations.row(*outcome as usize)));
+        let parts: Vec<String> = self.counters().iter().map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+        parts.join(", ")
+    }
+
+    /// The main counters by name, for people.
+    pub(crate) fn counters(&self) -> Vec<(&'static str, u64)> {
         let counters = [
             ("connections", self.connections.get()),
-            ("connections refused", self.connections_refused.get()),
-            ("slow readers", self.slow_readers.get()),
-            ("bad lines", self.bad_lines.get()),
-            ("stray answers", self.stray_answers.get()),
+            ("connections_refused", self.connections_refused.get()),
+            ("slow_readers", self.slow_readers.get()),
+            ("bad_lines", self.bad_lines.get()),
+            ("stray_answers", self.stray_answers.get()),
             ("refused", self.refused.0.row(0)),
-            ("breaches", self.breaches.get()),
         ];
-        let all = counters.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(outcomes);
-        let parts: Vec<String> = all.map(|(name, count)| format!("{name} {count}")).collect();
-        parts.join(", ")
+        let outcomes = OUTCOMES.iter().map(|(outcome, word)| (*word, self.evaluations.row(*outcome as usize)));
+        counters.into_iter().chain(outcomes).chain([("breaches", self.breaches.get())]).collect()
+    }
+
+    /// How evaluations failed: those codes of which there were any.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (EvaluationCode, u64)> {
+        let count = |code: EvaluationCode| (0..OUTCOMES.len()).map(|row| self.evaluations.get(row, code as usize)).sum();
+        EvaluationCode::ALL.iter().map(move |code| (*code, count(*code))).filter(|(_, count)| *count > 0)
     }
 
     /// Evaluations that ended so.
