@@ -8,7 +8,7 @@ use std::process::Command;
 
 const UNITS: [&str; 4] = ["brigd.service", "brigd.socket", "brigd-admin.socket", "brig.slice"];
 /// Those that every supported systemd knows.
-const DROPINS: [&str; 3] = ["delegate.conf", "namespaces.conf", "credentials.conf"];
+const DROPINS: [&str; 5] = ["delegate.conf", "namespaces.conf", "credentials.conf", "metrics-socket.conf", "loopback.conf"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd")
@@ -60,6 +60,8 @@ fn the_exposure_of_the_service_is_at_most_a_half() {
 fn what_a_drop_in_costs_is_bounded() {
     exposed(Some("delegate.conf"), 8).unwrap();
     exposed(Some("namespaces.conf"), 17).unwrap();
+    exposed(Some("metrics-socket.conf"), 5).unwrap();
+    exposed(Some("loopback.conf"), 15).unwrap();
 }
 
 /// The directives of a section, each once.

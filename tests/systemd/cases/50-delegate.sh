@@ -31,9 +31,9 @@ has "$(evaluate alice --json 1)" '"succeeded"'
 until_true 20 eight
 # What it costs, by brigd's own account.
 systemctl kill -s USR1 brigd.service
-counted() { journalctl -u brigd.service -o json --no-pager | grep -o '"F_CGROUP_US":"[0-9]*"'; }
+counted() { journalctl -u brigd.service -o json --no-pager | grep -o '"CGROUP_US":"[0-9]*"'; }
 until_true 20 counted
-workers=$(journalctl -u brigd.service -o json --no-pager | grep F_CGROUP_US | tail -n 1 | grep -o '"F_WORKERS":"[0-9]*"' | tr -dc 0-9)
+workers=$(journalctl -u brigd.service -o json --no-pager | grep CGROUP_US | tail -n 1 | grep -o '"WORKERS":"[0-9]*"' | tr -dc 0-9)
 took=$(counted | tail -n 1 | tr -dc 0-9)
 echo "note: $workers workers, $((took / workers)) us each for a cgroup (under emulation)"
 # A brigd that is killed leaves nothing: the next one cleans up.
