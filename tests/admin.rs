@@ -80,7 +80,7 @@ fn an_operator_ends_an_evaluation_and_its_client_is_told() {
 #[test]
 fn a_revoked_function_is_called_no_more_until_it_is_restored_also_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let options = || BrigdOptions::default().admin().state(folder.path());
+    let options = || BrigdOptions::default().admin().state(&folder.path().join("state"));
     let mut brigd = options().start();
     let mut client = brigd.connect();
     let request = endless(&mut client);

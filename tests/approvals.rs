@@ -317,12 +317,12 @@ fn what_waits_when_brigd_is_killed_is_on_record_as_abandoned_and_did_not_run() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let options = || BrigdOptions::default().config(CONFIG).admin().state(folder.path());
+    let options = || BrigdOptions::default().config(CONFIG).admin().state(&folder.path().join("state"));
     let mut brigd = options().start();
     let (mut client, _request, id) = parked(&brigd, 5_000);
     // Written down in the background: until it is there, there is nothing to survive.
     let until = Instant::now() + DEADLINE;
-    while !std::fs::read_to_string(folder.path().join("approvals.json")).is_ok_and(|text| text.contains(&id)) {
+    while !std::fs::read_to_string(folder.path().join("state/approvals.json")).is_ok_and(|text| text.contains(&id)) {
         assert!(Instant::now() < until, "not written down");
         std::thread::yield_now();
     }

@@ -30,6 +30,8 @@ const FILES: [(&str, &str); 20] = [
     ("usr/share/doc/brig/examples/delegate.conf", "-rw-r--r--"),
     ("usr/share/doc/brig/examples/namespaces.conf", "-rw-r--r--"),
     ("usr/share/doc/brig/examples/credentials.conf", "-rw-r--r--"),
+    ("usr/share/doc/brig/examples/alerts.yml", "-rw-r--r--"),
+    ("usr/share/doc/brig/examples/dashboard.json", "-rw-r--r--"),
     ("usr/share/doc/brig/examples/loopback.conf", "-rw-r--r--"),
     ("usr/share/doc/brig/examples/metrics-socket.conf", "-rw-r--r--"),
 ];

@@ -7,6 +7,8 @@ use crate::audit::event::{Labels, StopReason};
 use crate::audit::{AuditFault, AuditLog, AuditSink, Event, OpenFault, Written};
 use crate::config::Config;
 use crate::metrics::Counter;
+use brig_protocol::admin::AuditStatus;
+use std::path::PathBuf;
 
 /// Where records go, and how many could not.
 #[derive(Debug)]
@@ -42,6 +44,31 @@ impl Records {
     /// How many records could not be written.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.get()
+    }
+
+    /// How far the records are, for operators.
+    pub(crate) fn status(&self) -> AuditStatus {
+        match &self.place {
+            Place::Log => AuditStatus { place: "log".to_owned(), ..AuditStatus::default() },
+            Place::Chain(log) => {
+                let (folder, last, on_disk, failed) = log.told();
+                AuditStatus {
+                    place: folder.display().to_string(),
+                    seq: Some(last.seq),
+                    hash: Some(last.hash.to_string()),
+                    on_disk: Some(on_disk),
+                    failed,
+                }
+            }
+        }
+    }
+
+    /// The folder of the records; none when they go to the log.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::Log => None,
+            Place::Chain(log) => Some(log.told().0),
+        }
     }
 
     /// Records something that goes on whether it can be recorded or not: a fault is told

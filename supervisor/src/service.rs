@@ -6,6 +6,8 @@ use crate::admin::{People, Revocations};
 use crate::admission::Admission;
 use crate::api::idempotency::Answers;
 use crate::approvals::Approvals;
+use crate::audit::AuditSink as _;
+use crate::audit::event::{By, Revoked, restored, revoked};
 use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
@@ -115,6 +117,7 @@ impl Service {
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
         check_asking(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
+        let audit = Arc::new(records);
         Ok(Arc::new(Self {
             policy,
             counters: Arc::new(counters),
@@ -130,8 +133,8 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             catalogue: RwLock::new(Arc::new(catalogue)),
-            audit: Arc::new(records),
-            approvals: Approvals::open(config.approvals, state)?,
+            audit: Arc::clone(&audit),
+            approvals: Approvals::open(config.approvals, state, Box::new(move |event| audit.write(event).map(drop)))?,
             revocations: Arc::new(Revocations::open(state)?),
             people: People::of(&config)?,
             started: Instant::now(),
@@ -192,15 +195,59 @@ impl Service {
         *self.phase.borrow() == Phase::Serving
     }
 
-    /// Puts on record what an operator did. `what` may hold what a client chose.
-    pub(crate) fn record_operator(&self, by: u32, event: &'static str, what: &str, comment: Option<&str>) {
-        let what = escaped(what, 600);
+    /// Puts on record what an operator did, and in the log for whoever reads only that.
+    /// What is revoked is revoked whether it can be recorded or not.
+    pub(crate) fn record_operator(&self, by: u32, act: Act<'_>, comment: Option<&str>) {
+        let event = match act {
+            Act::Revoked(what) => Some(revoked(what, By::Uid(by), comment)),
+            Act::Restored(what) => Some(restored(what, By::Uid(by), comment)),
+            // On record before it was taken.
+            Act::Decided { .. } => None,
+        };
+        if let Some(event) = event {
+            self.audit.note(&event);
+        }
+        let (event, what) = (act.name(), escaped(act.what(), 600));
         let comment = comment.map(|comment| escaped(comment, COMMENT_BYTES));
         tracing::warn!(target: "brigd::audit", event, by, %what, comment, "an operator acted");
     }
+}
 
-    /// Where host calls are recorded, for people.
-    pub(crate) fn audit_place(&self) -> String {
-        self.config.audit.dir.as_ref().map_or_else(|| "log".to_owned(), |path| path.display().to_string())
+/// What an operator did. It may hold what a client chose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act<'a> {
+    /// Something may not be used, or was ended.
+    Revoked(Revoked<'a>),
+    /// Something may be used again.
+    Restored(Revoked<'a>),
+    /// A call was decided.
+    Decided {
+        /// Yes or no.
+        approved: bool,
+        /// Which call, for people.
+        what: &'a str,
+    },
+}
+
+impl Act<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Revoked(Revoked::Function(_)) => "function_revoked",
+            Self::Revoked(Revoked::Principal(_)) => "principal_revoked",
+            Self::Revoked(Revoked::Evaluation(_)) => "evaluation_killed",
+            Self::Restored(Revoked::Function(_)) => "function_restored",
+            Self::Restored(Revoked::Principal(_)) => "principal_restored",
+            Self::Restored(Revoked::Evaluation(_)) => "evaluation_restored",
+            Self::Decided { approved: true, .. } => "call_approved",
+            Self::Decided { approved: false, .. } => "call_denied",
+        }
+    }
+
+    const fn what(&self) -> &str {
+        match self {
+            Self::Revoked(Revoked::Function(what) | Revoked::Principal(what) | Revoked::Evaluation(what))
+            | Self::Restored(Revoked::Function(what) | Revoked::Principal(what) | Revoked::Evaluation(what))
+            | Self::Decided { what, .. } => what,
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::Speaker;
 use super::methods::said;
 use super::people::Role;
 use crate::policy::Facts;
-use crate::service::Service;
+use crate::service::{Act, Service};
 use brig_protocol::admin::{
     ApprovalDetail, ApprovalInfo, ApprovalParams, ApprovalsListParams, ApprovalsListResult, ApproveParams, DecidedResult, DenyParams,
 };
@@ -30,7 +30,7 @@ pub(super) fn show(service: &Service, speaker: &Speaker, params: &ApprovalParams
 pub(super) fn approve(service: &Service, speaker: &Speaker, params: ApproveParams) -> Result<DecidedResult, ErrorData> {
     let comment = said("comment", params.comment)?;
     let decided = service.approvals.approve(&params.approval, &speaker.facts, &params.input_sha256, comment);
-    record(service, speaker, "call_approved", decided)
+    record(service, speaker, true, decided)
 }
 
 /// No.
@@ -39,19 +39,19 @@ pub(super) fn approve(service: &Service, speaker: &Speaker, params: ApproveParam
 /// They may not, somebody was first, or there is no such approval.
 pub(super) fn deny(service: &Service, speaker: &Speaker, params: DenyParams) -> Result<DecidedResult, ErrorData> {
     let comment = said("comment", params.comment)?;
-    record(service, speaker, "call_denied", service.approvals.deny(&params.approval, &speaker.facts, comment))
+    record(service, speaker, false, service.approvals.deny(&params.approval, &speaker.facts, comment))
 }
 
 fn record(
     service: &Service,
     speaker: &Speaker,
-    event: &'static str,
+    approved: bool,
     decided: Result<ApprovalInfo, ErrorData>,
 ) -> Result<DecidedResult, ErrorData> {
     let approval = decided?;
     let comment = approval.decision.as_ref().and_then(|decision| decision.comment.as_deref());
     let what = format!("{} call {} of {}, input {}", approval.function, approval.call, approval.evaluation, approval.input_sha256);
-    service.record_operator(speaker.facts.uid, event, &what, comment);
+    service.record_operator(speaker.facts.uid, Act::Decided { approved, what: &what }, comment);
     Ok(DecidedResult { approval })
 }
 

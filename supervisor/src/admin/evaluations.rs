@@ -2,7 +2,8 @@
 
 use super::Speaker;
 use super::methods::said;
-use crate::service::Service;
+use crate::audit::event::Revoked;
+use crate::service::{Act, Service};
 use brig_protocol::admin::{EvaluationsListResult, KillParams};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
@@ -25,6 +26,6 @@ pub(super) fn kill(service: &Service, speaker: &Speaker, params: KillParams) -> 
         let sentence = format!("no evaluation {evaluation:?} runs; it may be over already");
         return Err(ErrorData::new(RequestCode::EvaluationNotFound, sentence));
     }
-    service.record_operator(speaker.facts.uid, "evaluation_killed", &evaluation, reason.as_deref());
+    service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Evaluation(&evaluation)), reason.as_deref());
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Owns the table, and which role each needs. Every refusal says what is expected.
 
 use super::people::Role;
-use super::{Speaker, approving, evaluations, policy, revoking, status};
+use super::{Speaker, approving, audit, evaluations, policy, revoking, status};
 use crate::api::params;
 use crate::service::Service;
 use brig_protocol::admin::{COMMENT_BYTES, method};
@@ -31,6 +31,8 @@ pub(super) enum Method {
     PrincipalsRestore,
     PolicyCheck,
     PolicyReload,
+    AuditTail,
+    AuditVerify,
     Drain,
 }
 
@@ -49,6 +51,8 @@ const METHODS: &[(&str, Method, Role)] = &[
     (method::PRINCIPALS_RESTORE, Method::PrincipalsRestore, Role::Admin),
     (method::POLICY_CHECK, Method::PolicyCheck, Role::Admin),
     (method::POLICY_RELOAD, Method::PolicyReload, Role::Admin),
+    (method::AUDIT_TAIL, Method::AuditTail, Role::Admin),
+    (method::AUDIT_VERIFY, Method::AuditVerify, Role::Admin),
     (method::DRAIN, Method::Drain, Role::Admin),
 ];
 
@@ -104,6 +108,8 @@ pub(super) async fn answer(service: &Arc<Service>, speaker: &Speaker, method: Me
             nothing(text)?;
             policy::reload(service, speaker).await.and_then(|loaded| raw(&loaded))
         }
+        Method::AuditTail => audit::last(service, params::parse(text)?).await.and_then(|records| raw(&records)),
+        Method::AuditVerify => audit::check(service, params::parse(text)?).await.and_then(|checked| raw(&checked)),
         Method::Drain => nothing(text).and_then(|()| {
             tracing::warn!(by = speaker.facts.uid, "an operator asks brigd to drain and end");
             service.ask_to_stop();

@@ -6,6 +6,7 @@
 //! configuration does not name.
 
 mod approving;
+mod audit;
 mod evaluations;
 mod methods;
 mod people;

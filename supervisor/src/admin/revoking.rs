@@ -2,7 +2,8 @@
 
 use super::Speaker;
 use super::methods::said;
-use crate::service::Service;
+use crate::audit::event::Revoked;
+use crate::service::{Act, Service};
 use brig_protocol::admin::{EndedResult, Person, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevokeParams};
 use brig_protocol::rpc::ErrorData;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, 
     let pattern = service.revocations.revoke_function(entry)?;
     let named = |name: &str| name.split_once('.').is_some_and(|(collection, function)| pattern.matches(collection, function));
     let evaluations = service.running.calling(named);
-    service.record_operator(speaker.facts.uid, "function_revoked", &record.target, record.reason.as_deref());
+    service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Function(&record.target)), record.reason.as_deref());
     Ok(EndedResult { evaluations, persisted: saved(service).await })
 }
 
@@ -29,7 +30,7 @@ pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, 
 /// It is not revoked.
 pub(super) async fn restore_functions(service: &Arc<Service>, speaker: &Speaker, params: RestoreParams) -> Result<(), ErrorData> {
     service.revocations.restore_function(&params.pattern)?;
-    service.record_operator(speaker.facts.uid, "function_restored", &params.pattern, None);
+    service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Function(&params.pattern)), None);
     saved(service).await;
     Ok(())
 }
@@ -47,7 +48,7 @@ pub(super) async fn revoke_principal(
     let record = entry.clone();
     let selector = service.revocations.revoke_principal(entry)?;
     let evaluations = service.running.revoke(|facts| selector.matches(facts));
-    service.record_operator(speaker.facts.uid, "principal_revoked", &record.target, record.reason.as_deref());
+    service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Principal(&record.target)), record.reason.as_deref());
     Ok(EndedResult { evaluations, persisted: saved(service).await })
 }
 
@@ -57,7 +58,7 @@ pub(super) async fn revoke_principal(
 /// It is not revoked.
 pub(super) async fn restore_principal(service: &Arc<Service>, speaker: &Speaker, params: PrincipalParams) -> Result<(), ErrorData> {
     service.revocations.restore_principal(&params.principal)?;
-    service.record_operator(speaker.facts.uid, "principal_restored", &params.principal, None);
+    service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Principal(&params.principal)), None);
     saved(service).await;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `status`: everything about this brigd, in figures.
 
 use crate::service::{Phase, Service};
-use brig_protocol::admin::{AuditStatus, PrincipalStatus, QueueStatus, StatusResult, WorkersStatus};
+use brig_protocol::admin::{JournalStatus, PrincipalStatus, QueueStatus, StatusResult, WorkersStatus};
 use std::collections::BTreeMap;
 
 /// What there is now.
@@ -37,7 +37,8 @@ pub(super) fn status(service: &Service) -> StatusResult {
         approvals_waiting: service.approvals.waiting(),
         functions_revoked: revoked.functions.len(),
         principals_revoked: revoked.principals.len(),
-        audit: AuditStatus { place: service.audit_place() },
+        audit: service.audit.status(),
+        journal: journal(service),
         counters: service
             .metrics
             .counters()
@@ -46,6 +47,15 @@ pub(super) fn status(service: &Service) -> StatusResult {
             .map(|(name, count)| (name.to_owned(), count))
             .collect(),
         failures: service.metrics.failures().map(|(code, count)| (code.as_str().to_owned(), count)).collect(),
+    }
+}
+
+fn journal(service: &Service) -> JournalStatus {
+    let place = service.config.server.state_dir.as_ref().map(|folder| folder.display().to_string());
+    JournalStatus {
+        durable: service.journal.is_durable(),
+        place: place.unwrap_or_else(|| "memory".to_owned()),
+        detached: service.detached.len(),
     }
 }
 

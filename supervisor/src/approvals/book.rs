@@ -81,8 +81,9 @@ impl Book {
         book
     }
 
-    pub(super) fn park(&mut self, id: &str, asked: Asked, now_ms: u64) -> Result<oneshot::Receiver<Verdict>, Full> {
-        let own = self.waiting.iter().filter(|entry| entry.info.principal.uid == asked.principal.uid).count();
+    /// Whether one more of this user may wait.
+    pub(super) fn room(&self, uid: u32) -> Result<(), Full> {
+        let own = self.waiting.iter().filter(|entry| entry.info.principal.uid == uid).count();
         let Bounds { waiting, waiting_each, .. } = self.bounds;
         if own >= waiting_each {
             return Err(Full { setting: "approvals.waiting_each", limit: waiting_each });
@@ -90,10 +91,15 @@ impl Book {
         if self.waiting.len() >= waiting {
             return Err(Full { setting: "approvals.waiting", limit: waiting });
         }
+        Ok(())
+    }
+
+    /// One more waits, for whom there is [`Book::room`].
+    pub(super) fn park(&mut self, id: &str, asked: Asked, now_ms: u64) -> oneshot::Receiver<Verdict> {
         let (answer, awaited) = oneshot::channel();
         let expires_ms = now_ms.saturating_add(super::millis(asked.terms.wait));
         self.waiting.push(Entry { info: info(id, &asked, now_ms), expires_ms, asked, answer });
-        Ok(awaited)
+        awaited
     }
 
     pub(super) fn decide(
@@ -102,7 +108,7 @@ impl Book {
         who: &Facts,
         verdict: Verdict,
         input_sha256: Option<&str>,
-        comment: Option<String>,
+        (comment, record): (Option<String>, impl FnOnce(&ApprovalInfo) -> Result<(), ErrorData>),
         now_ms: u64,
     ) -> Result<ApprovalInfo, ErrorData> {
         let Some(place) = self.waiting.iter().position(|entry| entry.info.approval == id) else {
@@ -116,23 +122,22 @@ impl Book {
                 let sentence = "params.inputSha256 is not that of the input that waits; show it again; nothing was decided";
                 return Err(ErrorData::new(RequestCode::ApprovalChanged, sentence));
             }
+            // Before the call can go on, and while nobody else can decide.
+            record(&entry.info)?;
         }
         let mut entry = self.waiting.remove(place);
-        if entry.answer.send(verdict).is_err() {
-            // Its evaluation ended in this very moment.
-            self.close(entry.info, ApprovalState::Withdrawn, now_ms);
-            return Err(self.too_late(id, who));
-        }
+        // Nobody may hear it any more: the decision is on record, and the call did not run.
+        entry.answer.send(verdict).ok();
         entry.info.decision = Some(Decision { by: Person { uid: who.uid }, at_ms: now_ms, comment });
         let state = if verdict == Verdict::Yes { ApprovalState::Approved } else { ApprovalState::Denied };
         Ok(self.close(entry.info, state, now_ms))
     }
 
-    /// A call waits no longer, whatever anybody would have said. `false`: it did not wait.
-    pub(super) fn finish(&mut self, id: &str, state: ApprovalState, now_ms: u64) -> bool {
+    /// A call waits no longer, whatever anybody would have said. Nothing: it did not wait.
+    pub(super) fn finish(&mut self, id: &str, state: ApprovalState, now_ms: u64) -> Option<ApprovalInfo> {
         let place = self.waiting.iter().position(|entry| entry.info.approval == id);
         let entry = place.map(|place| self.waiting.remove(place));
-        entry.map(|entry| self.close(entry.info, state, now_ms)).is_some()
+        entry.map(|entry| self.close(entry.info, state, now_ms))
     }
 
     pub(super) fn list(&self, past: bool, who: Option<&Facts>, now_ms: u64) -> Vec<ApprovalInfo> {

@@ -18,16 +18,21 @@ mod book;
 mod shown;
 mod terms;
 
-pub(crate) use book::{Bounds, Full};
+pub(crate) use book::Bounds;
+use book::Full;
 
+use crate::audit::event::{ApprovalAsk, By, approval_asked, approval_decided, approval_expired};
+use crate::audit::{AuditFault, Call, Event, Payload};
 use crate::host::permission::AskTerms;
 use crate::policy::Facts;
 use crate::state::{FileFault, StateFile};
 use book::{Book, Verdict};
 use brig_protocol::admin::{ApprovalDetail, ApprovalInfo, ApprovalState};
 use brig_protocol::client::Principal;
+use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::ErrorData;
 use serde_json::value::RawValue;
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +55,8 @@ pub(crate) struct Asked {
     pub(crate) input: Arc<RawValue>,
     /// SHA-256 of its text.
     pub(crate) input_sha256: String,
+    /// What the record shows of it.
+    pub(crate) recorded: Payload,
     /// What the rule asks for.
     pub(crate) terms: Arc<AskTerms>,
     /// The policy that it is part of.
@@ -67,9 +74,21 @@ pub(crate) enum Answer {
     Expired,
 }
 
-/// All of them.
+/// Where what people are asked, and what they say, is put on record.
+pub(crate) type Recorder = Box<dyn Fn(&Event<'_>) -> Result<(), AuditFault> + Send + Sync>;
+
+/// Why a call can not wait.
 #[derive(Debug)]
+pub(crate) enum NotParked {
+    /// As many wait as may.
+    Full(Full),
+    /// That it waits can not be recorded.
+    Unrecorded(AuditFault),
+}
+
+/// All of them.
 pub(crate) struct Approvals {
+    record: Recorder,
     book: Mutex<Book>,
     file: Option<StateFile>,
     asked: AtomicU64,
@@ -91,41 +110,60 @@ impl Approvals {
     ///
     /// # Errors
     /// When the file is there and can not be read.
-    pub(crate) fn open(bounds: Bounds, state: Option<&Path>) -> Result<Arc<Self>, FileFault> {
+    pub(crate) fn open(bounds: Bounds, state: Option<&Path>, record: Recorder) -> Result<Arc<Self>, FileFault> {
         let file = state.map(|folder| StateFile::within(folder, "approvals.json"));
         let past: Vec<ApprovalInfo> = file.as_ref().map(StateFile::read).transpose()?.flatten().unwrap_or_default();
+        let left = past.iter().filter(|info| info.state == ApprovalState::Waiting);
+        left.for_each(|info| note(&record, &approval_expired(call_of(info), &info.approval)));
         let book = Mutex::new(Book::new(bounds, past));
-        let approvals = Arc::new(Self { book, file, asked: AtomicU64::new(0), changed: Notify::new(), writing: Mutex::new(()) });
+        let approvals = Arc::new(Self { record, book, file, asked: AtomicU64::new(0), changed: Notify::new(), writing: Mutex::new(()) });
         approvals.changed.notify_one();
         Ok(approvals)
     }
 
-    /// A call begins to wait.
+    /// A call begins to wait. Not recorded, not asked.
     ///
     /// # Errors
-    /// As many wait as may; it names the setting.
-    pub(crate) fn park(self: &Arc<Self>, id: String, asked: Asked) -> Result<Parked, Full> {
+    /// [`NotParked`].
+    pub(crate) fn park(self: &Arc<Self>, id: String, asked: Asked) -> Result<Parked, NotParked> {
         let until = Instant::now() + asked.terms.wait;
-        let answer = self.lock().park(&id, asked, now_ms())?;
+        let mut book = self.lock();
+        book.room(asked.principal.uid).map_err(NotParked::Full)?;
+        // Before anybody can see it, so that no decision is on record before its question.
+        (self.record)(&asked.event(&id)).map_err(NotParked::Unrecorded)?;
+        let answer = book.park(&id, asked, now_ms());
+        drop(book);
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_one();
         Ok(Parked { approvals: Arc::clone(self), id, until, answer })
     }
 
-    /// Somebody decides. Exactly one of those who race is taken.
+    /// Somebody decides. Exactly one of those who race is taken. Not recorded, not done.
     ///
     /// # Errors
-    /// There is no such approval, somebody was first, the hash is another, or they may not.
+    /// There is no such approval, somebody was first, the hash is another, they may not, or
+    /// it can not be recorded.
     pub(crate) fn approve(&self, id: &str, who: &Facts, input_sha256: &str, comment: Option<String>) -> Result<ApprovalInfo, ErrorData> {
-        self.decided(self.lock().decide(id, who, Verdict::Yes, Some(input_sha256), comment, now_ms()))
+        let record = |info: &ApprovalInfo| {
+            let event = approval_decided(call_of(info), id, true, By::Uid(who.uid), comment.as_deref());
+            (self.record)(&event).map_err(|fault| {
+                tracing::error!(approval = id, %fault, "an approval was not taken because it could not be recorded");
+                ErrorData::new(RequestCode::JournalUnavailable, "the decision can not be recorded in the audit now; nothing was decided")
+            })
+        };
+        self.decided(self.lock().decide(id, who, Verdict::Yes, Some(input_sha256), (comment.clone(), record), now_ms()))
     }
 
-    /// The same, to say no.
+    /// The same, to say no, which is done in any case: nothing runs then.
     ///
     /// # Errors
     /// There is no such approval, somebody was first, or they may not.
     pub(crate) fn deny(&self, id: &str, who: &Facts, comment: Option<String>) -> Result<ApprovalInfo, ErrorData> {
-        self.decided(self.lock().decide(id, who, Verdict::No, None, comment, now_ms()))
+        let record = |info: &ApprovalInfo| {
+            note(&self.record, &approval_decided(call_of(info), id, false, By::Uid(who.uid), comment.as_deref()));
+            Ok(())
+        };
+        self.decided(self.lock().decide(id, who, Verdict::No, None, (comment.clone(), record), now_ms()))
     }
 
     fn decided(&self, outcome: Result<ApprovalInfo, ErrorData>) -> Result<ApprovalInfo, ErrorData> {
@@ -180,10 +218,11 @@ impl Approvals {
 
     fn finish(&self, id: &str, state: ApprovalState) -> bool {
         let finished = self.lock().finish(id, state, now_ms());
-        if finished {
+        if let Some(info) = &finished {
+            note(&self.record, &approval_expired(call_of(info), id));
             self.changed.notify_one();
         }
-        finished
+        finished.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
@@ -221,6 +260,38 @@ impl Parked {
 impl Drop for Parked {
     fn drop(&mut self) {
         self.approvals.finish(&self.id, ApprovalState::Withdrawn);
+    }
+}
+
+impl Asked {
+    fn event<'a>(&'a self, id: &'a str) -> Event<'a> {
+        let of = Call { evaluation: &self.evaluation, call: self.call, function: &self.function, uid: self.principal.uid };
+        let ask = ApprovalAsk {
+            approval: id,
+            input: &self.recorded,
+            policy: &self.policy_version,
+            rule: &self.terms.rule,
+            approvers: &self.terms.approver_names,
+            wait_seconds: self.terms.wait.as_secs(),
+        };
+        approval_asked(of, ask)
+    }
+}
+
+impl fmt::Debug for Approvals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Approvals").field("book", &self.book).finish_non_exhaustive()
+    }
+}
+
+fn call_of(info: &ApprovalInfo) -> Call<'_> {
+    Call { evaluation: &info.evaluation, call: info.call, function: &info.function, uid: info.principal.uid }
+}
+
+/// Records what happens whether it can be recorded or not: nothing runs for it.
+fn note(record: &Recorder, event: &Event<'_>) {
+    if let Err(fault) = record(event) {
+        tracing::error!(error = %fault, "what became of an approval could not be recorded");
     }
 }
 

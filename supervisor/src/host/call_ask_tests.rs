@@ -150,7 +150,7 @@ async fn no_more_wait_than_may_and_an_input_that_two_could_read_differently_is_n
     let full = Bounds { waiting: 0, ..Bounds::default() };
     let (code, message) = failure(&call(&scene, ECHO, "{\"a\":1,\"a\":2}").await);
     assert!(code == CallCode::InvalidInput && message.contains("comes twice"), "{message}");
-    scene.calls.approvals = Approvals::open(full, None).unwrap();
+    scene.calls.approvals = Approvals::open(full, None, recorder(&scene.journal)).unwrap();
     let (code, message) = failure(&call(&scene, ECHO, "{}").await);
     assert!(code == CallCode::CallLimit && message.contains("approvals.waiting"), "{message}");
 }

@@ -147,11 +147,17 @@ async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: Sco
         policy: Arc::new(PolicyStore::new(crate::policy::Policy::compile(&crate::config::Config::default()).unwrap())),
         policy_version: Arc::from(""),
         revocations: Arc::new(Revocations::open(None).unwrap()),
-        approvals: Approvals::open(crate::approvals::Bounds::default(), None).unwrap(),
+        approvals: Approvals::open(crate::approvals::Bounds::default(), None, recorder(&journal)).unwrap(),
         counts: Arc::new(Counters::default()).for_evaluation(),
         cancelled: CancellationToken::new(),
     };
     Scene { calls, journal }
+}
+
+/// What approvals record goes where that of calls goes.
+fn recorder(journal: &Arc<Journal>) -> crate::approvals::Recorder {
+    let audit = FakeAudit { full: false, never_on_disk: false, journal: Arc::clone(journal) };
+    Box::new(move |event| audit.write(event).map(drop))
 }
 
 const CREATE: u32 = 0;

@@ -59,9 +59,30 @@ pub(crate) enum AdminCommand {
     /// Load the configuration, all of it or nothing
     #[command(after_help = Exit::help())]
     Reload,
+    /// The last audit records, or whether all are as they were written
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Take no new work, finish what runs, and end
     #[command(after_help = Exit::help())]
     Drain,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Print the last records, as lines of JSON
+    #[command(after_help = Exit::help())]
+    Tail {
+        /// How many; 20 when left out
+        #[arg(short = 'n', long, value_name = "N")]
+        lines: Option<u64>,
+    },
+    /// Say whether all records are as they were written; the exit code says so too
+    #[command(after_help = Exit::help())]
+    Verify {
+        /// A hash that was noted elsewhere: a record must have it; may be repeated
+        #[arg(long = "anchor", value_name = "HASH")]
+        anchors: Vec<String>,
+    },
 }
 
 #[derive(Args, Debug)]

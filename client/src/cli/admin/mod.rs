@@ -14,11 +14,11 @@ pub(crate) use top::top;
 use super::exit::Exit;
 use super::terminal::safe_lines;
 use super::{Fault, render, terminal};
-use args::{AdminArgs, AdminCommand, AdminGlobal, TargetArgs};
+use args::{AdminArgs, AdminCommand, AdminGlobal, AuditCommand, TargetArgs};
 use brig::Client;
 use brig::protocol::admin::{
-    EndedResult, EvaluationsListResult, KillParams, PolicyResult, PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult,
-    RevokeParams, StatusResult, method,
+    AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult, EndedResult, EvaluationsListResult, KillParams, PolicyResult,
+    PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult, RevokeParams, StatusResult, method,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -79,10 +79,20 @@ pub(crate) async fn admin(args: AdminArgs) -> Result<Exit, Fault> {
         AdminCommand::Reload => {
             admin.tell(method::POLICY_RELOAD, &nothing, |told: &PolicyResult| policy("the configuration is loaded", told)).await
         }
+        AdminCommand::Audit(AuditCommand::Tail { lines }) => {
+            admin.tell(method::AUDIT_TAIL, &AuditTailParams { lines }, shown::records::<AuditTailResult>).await
+        }
+        AdminCommand::Audit(AuditCommand::Verify { anchors }) => verify(&admin, anchors).await,
         AdminCommand::Drain => {
             admin.tell(method::DRAIN, &nothing, |_: &Value| "brigd takes no new work, and ends when what runs has\n".to_owned()).await
         }
     }
+}
+
+async fn verify(admin: &Admin, anchors: Vec<String>) -> Result<Exit, Fault> {
+    let checked: AuditVerifyResult = admin.ask(method::AUDIT_VERIFY, &AuditVerifyParams { anchors }).await?;
+    admin.print(&checked, shown::verified(&checked));
+    Ok(if checked.intact { Exit::Succeeded } else { Exit::Failed })
 }
 
 async fn revoke(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {

@@ -4,7 +4,8 @@
 
 use crate::cli::terminal::safe_lines;
 use brig::protocol::admin::{
-    ApprovalDetail, ApprovalInfo, ApprovalState, EvaluationInfo, EvaluationState, Revocation, RevocationsResult, StatusResult,
+    ApprovalDetail, ApprovalInfo, ApprovalState, AuditStatus, AuditTailResult, AuditVerifyResult, EvaluationInfo, EvaluationState,
+    Revocation, RevocationsResult, StatusResult,
 };
 use brig::protocol::escape::escaped;
 use std::borrow::Borrow;
@@ -12,6 +13,37 @@ use std::fmt::Write as _;
 
 /// Longest text of others in one line, in bytes.
 const TEXT_BYTES: usize = 300;
+
+fn audit(audit: &AuditStatus) -> String {
+    let place = line(&audit.place);
+    if let Some(why) = &audit.failed {
+        return format!("{place}: TAKES NO MORE RECORDS, so no calls run: {}", line(why));
+    }
+    match (audit.seq, audit.on_disk, &audit.hash) {
+        (Some(seq), Some(on_disk), Some(hash)) => format!("{place}; record {seq} ({on_disk} on disk) has the hash {}", line(hash)),
+        _ => place,
+    }
+}
+
+pub(super) fn records<R: Borrow<AuditTailResult>>(told: &R) -> String {
+    told.borrow().records.iter().map(|record| format!("{}\n", safe_lines(record.get()))).collect()
+}
+
+pub(super) fn verified(checked: &AuditVerifyResult) -> String {
+    let mut text = String::new();
+    checked.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", safe_lines(note))));
+    checked.findings.iter().for_each(|finding| text.push_str(&format!("BROKEN: {}\n", safe_lines(finding))));
+    if checked.untold > 0 {
+        text.push_str(&format!("BROKEN: and {} more\n", checked.untold));
+    }
+    let (records, segments) = (checked.records, checked.segments);
+    let summary = format!("{records} records ({} to {}) in {segments} segments", checked.first_seq, checked.last_seq);
+    text.push_str(&match checked.intact {
+        true => format!("ok: {summary}; the last has the hash {}\n", safe_lines(&checked.hash)),
+        false => format!("broken: {summary} are as they were written, and the above is wrong\n"),
+    });
+    text
+}
 
 pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
     let status = status.borrow();
@@ -23,7 +55,8 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
          policy       {}\n\
          approvals    {} wait\n\
          revoked      {} function patterns, {} principals\n\
-         audit        {}\n",
+         audit        {}\n\
+         journal      {}, {}; {} evaluations go on detached\n",
         line(&status.version),
         line(&status.phase),
         span(status.uptime_ms),
@@ -41,7 +74,10 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
         status.approvals_waiting,
         status.functions_revoked,
         status.principals_revoked,
-        line(&status.audit.place),
+        audit(&status.audit),
+        line(&status.journal.place),
+        if status.journal.durable { "outlives brigd" } else { "ends with brigd" },
+        status.journal.detached,
     );
     for principal in &status.principals {
         let (uid, connections) = (principal.uid, principal.connections);

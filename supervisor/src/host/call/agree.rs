@@ -7,8 +7,8 @@
 
 use super::claim::{Agreed, Claimed, Refused, Valid};
 use super::{Callback, HostCalls, too_late};
-use crate::approvals::{self, Answer};
-use crate::audit::AuditSink;
+use crate::approvals::{self, Answer, NotParked};
+use crate::audit::{AuditSink, Payload};
 use crate::evaluation::fresh_id;
 use crate::host::permission::AskTerms;
 use crate::host::table::Function;
@@ -53,8 +53,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 if covered {
                     return Ok((valid.agreed(), true));
                 }
-                let input: Arc<RawValue> = valid.shared_input();
-                agreement = Some(self.ask(&pending, terms, &input_sha256, input, &grant).await?);
+                let shown = (valid.shared_input(), valid.recorded_input());
+                agreement = Some(self.ask(&pending, terms, &input_sha256, shown, &grant).await?);
             }
             // Time has passed, or the policy is another: all of it again.
             let grant = self.policy.current().grant(&self.facts);
@@ -75,7 +75,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         pending: &Pending<'_>,
         terms: Arc<AskTerms>,
         input_sha256: &str,
-        input: Arc<RawValue>,
+        (input, recorded): (Arc<RawValue>, Payload),
         grant: &Grant,
     ) -> Result<Agreement, Refused> {
         let function = pending.function;
@@ -89,15 +89,13 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             principal: self.principal.clone(),
             input,
             input_sha256: input_sha256.to_owned(),
+            recorded,
             terms: Arc::clone(&terms),
             policy_version: Arc::clone(&grant.version),
         };
-        let parked = self.approvals.park(id, asked).map_err(|full| {
-            let sentence = format!(
-                "{}: a person has to agree, and {} calls wait for that already, which is as many as may ({}); it did not run",
-                function.full_name, full.limit, full.setting
-            );
-            refused(CallCode::CallLimit, sentence)
+        let parked = self.approvals.park(id, asked).map_err(|fault| {
+            let (code, sentence) = not_parked(function, &fault);
+            refused(code, sentence)
         })?;
         self.client.parked(&ApprovalNote {
             evaluation: self.evaluation.clone(),
@@ -128,6 +126,23 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             biased;
             stop = self.stopped(None, function) => Err(too_late(function, stop)),
             answer = parked.answered() => Ok(answer),
+        }
+    }
+}
+
+fn not_parked(function: &Function, fault: &NotParked) -> (CallCode, String) {
+    let name = &function.full_name;
+    match fault {
+        NotParked::Full(full) => {
+            let (limit, setting) = (full.limit, full.setting);
+            let sentence = format!(
+                "{name}: a person has to agree, and {limit} calls wait for that already, which is as many as may ({setting}); it did not run"
+            );
+            (CallCode::CallLimit, sentence)
+        }
+        NotParked::Unrecorded(fault) => {
+            tracing::error!(%fault, "nobody was asked about a host call because that could not be recorded");
+            (CallCode::AuditUnavailable, format!("{name}: a person has to agree, and that can not be recorded now; it did not run"))
         }
     }
 }

@@ -250,6 +250,11 @@ impl Valid {
         Arc::from(RawValue::to_owned(&self.claimed.input))
     }
 
+    /// What the record holds of the input.
+    pub(super) fn recorded_input(&self) -> Payload {
+        self.input.clone()
+    }
+
     /// The input, to be claimed anew.
     pub(super) fn into_input(self) -> Box<RawValue> {
         self.claimed.input
