@@ -23,6 +23,7 @@ export type {
   EvaluationError,
   EvaluationStatus,
   Form,
+  FunctionTypes,
   Language,
   Limits,
   Outcome,
