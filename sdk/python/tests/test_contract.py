@@ -58,7 +58,10 @@ def options_of(step: dict[str, Any], told: Told) -> dict[str, Any]:
             told.warnings.append(warning.code)
 
     said = {**spelled(options), "cancellation": told.cancellation}
-    if listens or cancel_on:
+    assert listens in (False, True, "warnings"), f"listen {listens!r} has no implementation here"
+    if listens == "warnings":
+        said["on_warning"] = warns
+    elif listens or cancel_on:
         said |= {"on_stdout": lambda text: tells("stdout", text), "on_stderr": lambda text: tells("stderr", text), "on_warning": warns}
     if "functions" in step:
         said["host_functions"] = functions_of(step["functions"], told)

@@ -67,12 +67,14 @@ function optionsOf({ options = {}, functions }: Step, told: Told): EvaluateOptio
     onStderr: (text: string) => (told.stderr += text),
     onWarning: ({ code }: { code: string }) => code !== "limit_near" && told.warnings.push(code),
   };
+  assert.ok([undefined, true, "warnings"].includes(listen), `listen "${listen}" has no implementation here`);
   assert.ok(cancelOn === undefined || cancelOn === "output", `cancelOn "${cancelOn}" has no implementation here`);
   return {
     ...plain,
     signal: told.cancel.signal,
     ...(functions === undefined ? {} : { hostFunctions: functionsOf(functions, told) }),
     ...(listen === true || cancelOn !== undefined ? listeners : {}),
+    ...(listen === "warnings" ? { onWarning: listeners.onWarning } : {}),
   };
 }
 
