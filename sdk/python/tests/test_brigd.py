@@ -25,7 +25,7 @@ import brig
 pytestmark = pytest.mark.usefixtures("private")
 
 #: How long to wait for what happens by itself.
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def test_a_value_and_what_it_cost() -> None:
@@ -429,7 +429,7 @@ result = client.evaluate('await a.f()', host_functions={'a': {'f': lambda: threa
 print(42 if result.outcome == 'timed_out' else result, client.socket)""",
     }[way]
     child = script(source, private)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert child.returncode == 0 and err == "", err
     value, socket = out.split()
     assert value == "42"
@@ -459,7 +459,7 @@ if pid == 0:
 assert os.waitpid(pid, 0)[1] == 0
 print(brig.evaluate('3').value, flush=True)"""
     child = script(source.replace("import os", "import warnings; warnings.simplefilter('ignore'); import os"), private)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert out.split() == ["1", "2", "3"], err
 
 
