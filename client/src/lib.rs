@@ -49,9 +49,9 @@ mod functions;
 
 pub use brig_protocol as protocol;
 pub use brig_protocol::client::{
-    CallRecord, CallState, Capture, CheckParams, CheckResult, Effect, ErrorCause, EvaluateResult, EvaluationError, EvaluationState,
-    EvaluationStatus, Form, FunctionListed, FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome, OutputNote,
-    Permissions, Rule, Sandbox, Scope, ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
+    ApprovalNote, CallRecord, CallState, Capture, CheckParams, CheckResult, Effect, ErrorCause, EvaluateResult, EvaluationError,
+    EvaluationState, EvaluationStatus, Form, FunctionListed, FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome,
+    OutputNote, Permissions, Rule, Sandbox, Scope, ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
 };
 pub use brig_protocol::codes::{CallCode, EvaluationCode, RequestCode};
 pub use brig_protocol::limits::RequestedLimits;

@@ -20,6 +20,7 @@ from .requests import (
     Permissions,
 )
 from .results import (
+    ApprovalNote,
     CallRecord,
     CheckResult,
     ErrorCause,
@@ -39,6 +40,7 @@ from .version import VERSION as __version__
 from .vm import AsyncVm
 
 __all__ = [
+    "ApprovalNote",
     "AsyncClient",
     "AsyncVm",
     "BrigError",
