@@ -67,7 +67,7 @@ fn a_sum_is_taken_from_what_the_program_sends_and_a_person_is_not_passed_by() {
     let rules = "rules = [\n\
         { mode = \"allow\", patterns = [\"store.*\"], budget = { sum = \"/amount\", max = 0.3, per = \"hour\" } },\n\
         { mode = \"ask\", patterns = [\"store.*\"], when = { properties = { amount = { type = \"number\", minimum = 100 } }, required = [\"amount\"] }, ask = { approvers = [\"uid:0\"], wait_seconds = 1 }, why = \"w\" },\n]\n";
-    let brigd = BrigdOptions::default().config(&own(rules)).start();
+    let brigd = BrigdOptions::default().config(&own(rules)).admin().start();
     let mut client = brigd.connect();
     let mut handlers = handlers();
     for amount in [json!(0.1), json!(0.2)] {
@@ -96,7 +96,7 @@ fn what_policy_denies_is_not_there_for_the_program_and_explained_to_the_client_a
     assert_eq!(said, json!(["undefined", ["list"]]));
     // A request says that it allows it: it narrows, and never widens.
     let mut wider = params.clone();
-    wider["permissions"] = json!({"hostFunction": "allow"});
+    wider.as_object_mut().expect("an object").insert("permissions".to_owned(), json!({"hostFunction": "allow"}));
     assert_eq!(value_of(&mut client, &wider, &mut Handlers::none()), said);
 
     let explained = client.result("policy.explain", &json!({"function": "store.refund", "callback": true}));

@@ -5,7 +5,9 @@
 use crate::connection::{Canceller, Offer, Ticket};
 use crate::error::Error;
 use crate::functions::{Handlers, HostCall, HostFunctions};
-use brig_protocol::client::{Capture, EvaluateParams, EvaluateResult, Form, Language, OutputNote, OutputOptions, Permissions, Warning};
+use brig_protocol::client::{
+    ApprovalNote, Capture, EvaluateParams, EvaluateResult, Form, Language, OutputNote, OutputOptions, Permissions, Warning,
+};
 use brig_protocol::json;
 use brig_protocol::limits::{self, RequestedLimits};
 use serde::Serialize;
@@ -144,6 +146,14 @@ impl Evaluate {
     #[must_use]
     pub fn on_call(mut self, listener: impl Fn(&HostCall) + Send + Sync + 'static) -> Self {
         self.offer.on_call = Some(Arc::new(listener));
+        self
+    }
+
+    /// Is told of each host call that waits for a person. Runs on the connection's task:
+    /// it must not block.
+    #[must_use]
+    pub fn on_approval(mut self, listener: impl Fn(&ApprovalNote) + Send + Sync + 'static) -> Self {
+        self.offer.on_approval = Some(Arc::new(listener));
         self
     }
 

@@ -50,10 +50,10 @@ mod functions;
 
 pub use brig_protocol as protocol;
 pub use brig_protocol::client::{
-    CallRecord, CallState, Capture, CheckParams, CheckResult, Effect, ErrorCause, EvaluateResult, EvaluationError, EvaluationState,
-    EvaluationStatus, ExampleShown, Form, FunctionListed, FunctionsCallError, FunctionsCallResult, FunctionsDescribeResult,
-    FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome, OutputNote, Permissions, Retry, Rule, Sandbox, Scope,
-    ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
+    ApprovalNote, CallRecord, CallState, Capture, CheckParams, CheckResult, Effect, ErrorCause, EvaluateResult, EvaluationError,
+    EvaluationState, EvaluationStatus, ExampleShown, Form, FunctionListed, FunctionsCallError, FunctionsCallResult,
+    FunctionsDescribeResult, FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome, OutputNote, Permissions, Retry,
+    Rule, Sandbox, Scope, ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
 };
 pub use brig_protocol::codes::{CallCode, EvaluationCode, RequestCode};
 pub use brig_protocol::limits::RequestedLimits;

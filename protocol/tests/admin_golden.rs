@@ -39,6 +39,10 @@ type Nothing = serde_json::Map<String, serde_json::Value>;
 
 golden! {
     an_approval_note_is_written_as_specified = "admin/24-evaluation-approval.json" as ApprovalNote;
+    audit_tail_is_written_as_specified = "admin/25-audit-tail.json" as admin::AuditTailParams;
+    audit_told_is_written_as_specified = "admin/26-audit-told.json" as admin::AuditTailResult;
+    audit_verify_is_written_as_specified = "admin/27-audit-verify.json" as admin::AuditVerifyParams;
+    audit_verified_is_written_as_specified = "admin/28-audit-verified.json" as admin::AuditVerifyResult;
     status_is_written_as_specified = "admin/01-status.json" as Nothing;
     status_told_is_written_as_specified = "admin/02-status-told.json" as admin::StatusResult;
     evaluations_list_is_written_as_specified = "admin/03-evaluations-list.json" as Nothing;

@@ -200,6 +200,11 @@ impl Line {
         (self.running, self.waiting)
     }
 
+    /// The same of each principal of whom there is any.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (u32, usize, usize)> {
+        self.shares.iter().map(|(uid, share)| (*uid, share.running, share.waiting))
+    }
+
     fn forget_idle(&mut self, uid: u32) {
         if self.shares.get(&uid).is_some_and(|share| share.running == 0 && share.waiting == 0) {
             self.shares.remove(&uid);
@@ -286,6 +291,11 @@ impl Admission {
     /// How many run and how many wait.
     pub(crate) fn counts(&self) -> (usize, usize) {
         self.lock().line.counts()
+    }
+
+    /// The same of each principal of whom there is any.
+    pub(crate) fn shares(&self) -> Vec<(u32, usize, usize)> {
+        self.lock().line.shares().collect()
     }
 
     fn overloaded(&self, message: &str, setting: &str) -> ErrorData {

@@ -41,6 +41,10 @@ pub(crate) struct Config {
     pub(crate) runtime: Runtime,
     /// Records of what happens.
     pub(crate) audit: Audit,
+    /// Who may speak on the admin socket.
+    pub(crate) admin: Admin,
+    /// Calls that wait for a person.
+    pub(crate) approvals: crate::approvals::Bounds,
     /// What is kept.
     pub(crate) journal: Kept,
     /// Who may do what. Empty: the embedded default, see [`crate::policy`].
@@ -120,6 +124,20 @@ impl Default for Audit {
     }
 }
 
+/// `[admin]`: who may speak on the admin socket besides root and the user that brigd
+/// runs as.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Admin {
+    /// Users, by id, for everything.
+    pub(crate) uids: BTreeSet<u32>,
+    /// Groups, by name or id, for everything.
+    pub(crate) groups: Vec<String>,
+    /// Whoever may decide approvals and see nothing else, as policy writes principals:
+    /// `group:finance-approvers`. A rule says which of its calls they may decide.
+    pub(crate) approvers: Vec<String>,
+}
+
 /// `[server]`
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -128,11 +146,15 @@ pub(crate) struct Server {
     pub(crate) socket: Option<PathBuf>,
     /// File mode of the socket in octal, `0600` or `0660`.
     pub(crate) socket_mode: String,
+    /// Path of the admin socket; `--admin-socket` wins. Without it there is none.
+    pub(crate) admin_socket: Option<PathBuf>,
+    /// File mode of the admin socket in octal, `0600` or `0660`.
+    pub(crate) admin_socket_mode: String,
     /// How long running evaluations may go on after a stop was asked for, in
     /// milliseconds.
     pub(crate) drain_ms: u64,
     /// Directory for what outlives brigd; `--state` wins, then this, then systemd's
-    /// `$STATE_DIRECTORY`.
+    /// `$STATE_DIRECTORY`. Without it nothing does.
     pub(crate) state_dir: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log: String,
@@ -140,7 +162,15 @@ pub(crate) struct Server {
 
 impl Default for Server {
     fn default() -> Self {
-        Self { socket: None, socket_mode: "0600".to_owned(), drain_ms: 10_000, state_dir: None, log: "info".to_owned() }
+        Self {
+            socket: None,
+            socket_mode: "0600".to_owned(),
+            admin_socket: None,
+            admin_socket_mode: "0600".to_owned(),
+            state_dir: None,
+            drain_ms: 10_000,
+            log: "info".to_owned(),
+        }
     }
 }
 
@@ -376,6 +406,7 @@ impl Config {
     pub(crate) fn check_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<(), ConfigFault> {
         self.ceilings()?;
         self.socket_mode()?;
+        self.admin_socket_mode()?;
         for (setting, value, least) in [
             ("workers.most", self.workers.most, 1),
             ("clients.connections", self.clients.connections, 1),
@@ -442,11 +473,15 @@ impl Config {
     /// # Errors
     /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
     pub(crate) fn socket_mode(&self) -> Result<u32, ConfigFault> {
-        match self.server.socket_mode.as_str() {
-            "0600" | "600" => Ok(0o600),
-            "0660" | "660" => Ok(0o660),
-            other => Err(fault("server.socket_mode", other, "it must be \"0600\" or \"0660\"")),
-        }
+        mode("server.socket_mode", &self.server.socket_mode)
+    }
+
+    /// The file mode of the admin socket.
+    ///
+    /// # Errors
+    /// [`ConfigFault::Value`] for anything but `0600` and `0660`.
+    pub(crate) fn admin_socket_mode(&self) -> Result<u32, ConfigFault> {
+        mode("server.admin_socket_mode", &self.server.admin_socket_mode)
     }
 
     /// How records are kept; nothing when they go to the log only.
@@ -489,6 +524,14 @@ pub(crate) fn limits_over(base: Limits, place: &str, set: &BTreeMap<String, u64>
 /// A value that cannot be.
 pub(crate) fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
     ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
+}
+
+fn mode(setting: &str, text: &str) -> Result<u32, ConfigFault> {
+    match text {
+        "0600" | "600" => Ok(0o600),
+        "0660" | "660" => Ok(0o660),
+        other => Err(fault(setting, other, "it must be \"0600\" or \"0660\"")),
+    }
 }
 
 #[cfg(test)]

@@ -233,6 +233,11 @@ impl Doors {
         open.insert(uid, own + 1);
         Ok(Door { doors: Arc::clone(self), uid })
     }
+
+    /// How many connections of each uid there are.
+    pub(crate) fn open(&self) -> Vec<(u32, usize)> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(uid, count)| (*uid, *count)).collect()
+    }
 }
 
 impl Drop for Door {

@@ -3,8 +3,10 @@
 //! Owns the order of the start and of the end. Everything that can fail at the start
 //! fails before a client can connect, naming what is missing and what to do.
 
+mod admin;
 mod admission;
 mod api;
+mod approvals;
 mod audit;
 mod cgroup;
 mod channel;
@@ -28,6 +30,7 @@ mod serve;
 mod service;
 mod settings;
 mod spawn;
+mod state;
 mod tools;
 mod vm;
 mod watchdog;

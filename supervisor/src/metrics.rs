@@ -3,6 +3,8 @@
 //! Owns the counters. Never a label that a client or a guest chose.
 
 use brig_protocol::client::Outcome;
+use brig_protocol::codes::EvaluationCode;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters since the start.
@@ -30,11 +32,16 @@ pub(crate) struct Metrics {
     pub(crate) cancelled: Counter,
     /// Workers that broke their protocol.
     pub(crate) breaches: Counter,
+    /// How evaluations failed.
+    failures: Failures,
 }
 
 impl Metrics {
     /// One more evaluation has ended so.
-    pub(crate) fn ended(&self, outcome: Outcome) {
+    pub(crate) fn ended(&self, outcome: Outcome, code: Option<EvaluationCode>) {
+        if let Some(counter) = code.and_then(|code| self.failures.0.get(&code)) {
+            counter.count();
+        }
         match outcome {
             Outcome::Succeeded => self.succeeded.count(),
             Outcome::Failed => self.failed.count(),
@@ -45,21 +52,41 @@ impl Metrics {
 
     /// One line for the log.
     pub(crate) fn summary(&self) -> String {
-        let counters = [
+        let parts: Vec<String> = self.counters().iter().map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+        parts.join(", ")
+    }
+
+    /// All counters by name.
+    pub(crate) fn counters(&self) -> [(&'static str, u64); 11] {
+        [
             ("connections", &self.connections),
-            ("connections refused", &self.connections_refused),
-            ("slow readers", &self.slow_readers),
-            ("bad lines", &self.bad_lines),
-            ("stray answers", &self.stray_answers),
+            ("connections_refused", &self.connections_refused),
+            ("slow_readers", &self.slow_readers),
+            ("bad_lines", &self.bad_lines),
+            ("stray_answers", &self.stray_answers),
             ("refused", &self.refused),
             ("succeeded", &self.succeeded),
             ("failed", &self.failed),
-            ("timed out", &self.timed_out),
+            ("timed_out", &self.timed_out),
             ("cancelled", &self.cancelled),
             ("breaches", &self.breaches),
-        ];
-        let parts: Vec<String> = counters.iter().map(|(name, counter)| format!("{name} {}", counter.get())).collect();
-        parts.join(", ")
+        ]
+        .map(|(name, counter)| (name, counter.get()))
+    }
+
+    /// How evaluations failed: those codes of which there were any.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (EvaluationCode, u64)> {
+        self.failures.0.iter().map(|(code, counter)| (*code, counter.get())).filter(|(_, count)| *count > 0)
+    }
+}
+
+/// A counter for each code of the table.
+#[derive(Debug)]
+struct Failures(BTreeMap<EvaluationCode, Counter>);
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self(EvaluationCode::ALL.iter().map(|code| (*code, Counter::default())).collect())
     }
 }
 

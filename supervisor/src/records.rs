@@ -6,6 +6,8 @@
 use crate::audit::event::StopReason;
 use crate::audit::{AuditFault, AuditLog, AuditSink, Event, OpenFault, Written};
 use crate::config::Config;
+use brig_protocol::admin::AuditStatus;
+use std::path::PathBuf;
 
 /// The log, or a folder.
 #[derive(Debug)]
@@ -26,6 +28,31 @@ impl Records {
             Some(rules) => Self::Chain(AuditLog::open(rules)?),
             None => Self::Log,
         })
+    }
+
+    /// How far the records are, for operators.
+    pub(crate) fn status(&self) -> AuditStatus {
+        match self {
+            Self::Log => AuditStatus { place: "log".to_owned(), ..AuditStatus::default() },
+            Self::Chain(log) => {
+                let (folder, last, on_disk, failed) = log.told();
+                AuditStatus {
+                    place: folder.display().to_string(),
+                    seq: Some(last.seq),
+                    hash: Some(last.hash.to_string()),
+                    on_disk: Some(on_disk),
+                    failed,
+                }
+            }
+        }
+    }
+
+    /// The folder of the records; none when they go to the log.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Self::Log => None,
+            Self::Chain(log) => Some(log.told().0),
+        }
     }
 
     /// Records something that goes on whether it can be recorded or not: a fault is told

@@ -5,7 +5,7 @@
 //! they began with, but for what is denied from now on.
 
 use crate::audit::event::{By, policy_refused, policy_reloaded};
-use crate::config::{Config, ConfigFault};
+use crate::config::{Config, ConfigFault, fault};
 use crate::host::configured::{self, Catalogue};
 use crate::host::redact;
 use crate::policy::Policy;
@@ -48,10 +48,20 @@ impl Source {
 }
 
 impl Service {
+    /// Reads the configuration again and changes nothing.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the place.
+    pub(crate) fn check_configuration(&self) -> Result<Reloaded, ConfigFault> {
+        let (_, config, _) = self.read_again()?;
+        Ok(Reloaded { after_restart: changed(&self.config, &config) })
+    }
+
     fn read_again(&self) -> Result<(Policy, Config, Catalogue), ConfigFault> {
         let config = self.source.read()?;
         let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        self.check_asking(&policy)?;
         Ok((policy, config, catalogue))
     }
 
@@ -79,6 +89,24 @@ impl Service {
         self.replace_catalogue(catalogue);
         Ok(Reloaded { after_restart })
     }
+}
+
+impl Service {
+    fn check_asking(&self, policy: &Policy) -> Result<(), ConfigFault> {
+        check_asking(policy, self.config.server.state_dir.as_deref())
+    }
+}
+
+/// Whether what people are asked, and what they say, can be written down.
+///
+/// # Errors
+/// [`ConfigFault::Value`]: a rule asks, and there is nowhere to keep it.
+pub(crate) fn check_asking(policy: &Policy, state: Option<&Path>) -> Result<(), ConfigFault> {
+    if policy.asks() && state.is_none() {
+        let right = "a rule of [principals] asks a person, which needs a state directory: set it, or give --state DIR";
+        return Err(fault("server.state_dir", "nothing", right));
+    }
+    Ok(())
 }
 
 /// What the operator has configured. A file that can not be used is told, and nothing else

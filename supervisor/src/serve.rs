@@ -3,6 +3,7 @@
 //! Owns the order: workers, then the socket, then readiness; on a signal no new work,
 //! then a bounded drain, then the end of what still runs, then the workers.
 
+use crate::admin;
 use crate::audit::Event;
 use crate::audit::event::{By, StopReason};
 use crate::config::Config;
@@ -70,10 +71,11 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         Some(socket) => Listener::adopt(socket)?,
         None => Listener::bind(config.server.socket.as_deref().unwrap_or("".as_ref()), config.socket_mode()?)?,
     };
-    if let Some(admin) = sockets.admin {
-        tracing::warn!("the service manager handed over an admin socket, and this brigd serves none: disable brigd-admin.socket");
-        drop(admin);
-    }
+    let admin = match (sockets.admin, &config.server.admin_socket) {
+        (Some(socket), _) => Some(Listener::adopt(socket)?),
+        (None, Some(path)) => Some(Listener::bind(path, config.admin_socket_mode()?)?),
+        (None, None) => None,
+    };
     let source = Source::new(Arc::clone(arguments));
     let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
     service.audit.note(&Event::Started {
@@ -86,19 +88,31 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     notify::ready(&shown(&service));
 
     let tracker = TaskTracker::new();
+    let keeping = tokio::spawn(Arc::clone(&service.approvals).keep());
+    let admins = admin.map(|listener| {
+        tracing::info!(place = listener.place(), "brigd takes admins");
+        tokio::spawn(admin::accept(listener, Arc::clone(&service), tracker.clone()))
+    });
     let cause = tokio::select! {
         () = accept(&listener, &service, &tracker) => "the end of its socket",
         () = keep_house(&service) => "the end of its time",
         () = tell_status(&service, signals.status) => "the end of its signals",
         () = reload_when_asked(&service, signals.reload) => "the end of its signals",
         () = watchdog::keep_fed(&service.pool) => "the end of its watch",
+        () = service.asked_to_stop() => "an operator",
         name = signals.stop.received() => name,
     };
     tracing::info!(cause, "brigd stops");
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
+    // Operators can look on, and hurry it.
     drain(&service, &tracker, &mut signals.stop).await;
+    keeping.abort();
+    service.approvals.save();
+    if let Some(admins) = admins {
+        admins.abort();
+    }
     service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");

@@ -2,9 +2,13 @@
 //!
 //! Owns nothing but the one place where the parts meet. Never decides.
 
+use crate::admin::{People, Revocations};
 use crate::admission::Admission;
 use crate::api::idempotency::Answers;
-use crate::config::{Config, ConfigFault};
+use crate::approvals::Approvals;
+use crate::audit::AuditSink as _;
+use crate::audit::event::{By, Revoked, restored, revoked};
+use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
 use crate::host::call::Judges;
@@ -18,11 +22,15 @@ use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
-use crate::reload::Source;
+use crate::reload::{Source, check_asking};
+use crate::settings::Fault;
 use crate::vm::Vms;
+use brig_protocol::admin::COMMENT_BYTES;
+use brig_protocol::escape::escaped;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How far brigd is on its way to the end.
@@ -68,6 +76,14 @@ pub(crate) struct Service {
     catalogue: RwLock<Arc<Catalogue>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
+    /// Calls that wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
+    /// What may not be used.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Who may speak on the admin socket.
+    pub(crate) people: People,
+    /// When it began.
+    pub(crate) started: Instant,
     /// What is kept.
     pub(crate) journal: Arc<Journal>,
     /// Evaluations that go on without their connections.
@@ -76,6 +92,7 @@ pub(crate) struct Service {
     pub(crate) work: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
+    stop: Notify,
     /// Where the configuration comes from.
     pub(crate) source: Source,
 }
@@ -84,7 +101,7 @@ impl Service {
     /// Puts the parts together.
     ///
     /// # Errors
-    /// When the configured ceilings are not valid.
+    /// When the configuration is not valid, or the state directory holds what can not be read.
     pub(crate) fn new(
         config: Config,
         pool: Arc<Pool>,
@@ -92,9 +109,12 @@ impl Service {
         source: Source,
         catalogue: Catalogue,
         (journal, counters): (Arc<Journal>, Counters),
-    ) -> Result<Arc<Self>, ConfigFault> {
+    ) -> Result<Arc<Self>, Fault> {
+        let state = config.server.state_dir.as_deref();
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
+        check_asking(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
+        let audit = Arc::new(records);
         Ok(Arc::new(Self {
             policy,
             counters: Arc::new(counters),
@@ -109,10 +129,15 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             catalogue: RwLock::new(Arc::new(catalogue)),
-            audit: Arc::new(records),
+            audit: Arc::clone(&audit),
+            approvals: Approvals::open(config.approvals, state, Box::new(move |event| audit.write(event).map(drop)))?,
+            revocations: Arc::new(Revocations::open(state)?),
+            people: People::of(&config)?,
+            started: Instant::now(),
             journal,
             detached: TaskTracker::new(),
             work: TaskTracker::new(),
+            stop: Notify::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),
             source,
@@ -151,8 +176,74 @@ impl Service {
         });
     }
 
+    /// Begins the end, as a signal would.
+    pub(crate) fn ask_to_stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// Waits until somebody asks for the end.
+    pub(crate) async fn asked_to_stop(&self) {
+        self.stop.notified().await;
+    }
+
     /// Whether new work is taken.
     pub(crate) fn is_serving(&self) -> bool {
         *self.phase.borrow() == Phase::Serving
+    }
+
+    /// Puts on record what an operator did, and in the log for whoever reads only that.
+    /// What is revoked is revoked whether it can be recorded or not.
+    pub(crate) fn record_operator(&self, by: u32, act: Act<'_>, comment: Option<&str>) {
+        let event = match act {
+            Act::Revoked(what) => Some(revoked(what, By::Uid(by), comment)),
+            Act::Restored(what) => Some(restored(what, By::Uid(by), comment)),
+            // On record before it was taken.
+            Act::Decided { .. } => None,
+        };
+        if let Some(event) = event {
+            self.audit.note(&event);
+        }
+        let (event, what) = (act.name(), escaped(act.what(), 600));
+        let comment = comment.map(|comment| escaped(comment, COMMENT_BYTES));
+        tracing::warn!(target: "brigd::audit", event, by, %what, comment, "an operator acted");
+    }
+}
+
+/// What an operator did. It may hold what a client chose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act<'a> {
+    /// Something may not be used, or was ended.
+    Revoked(Revoked<'a>),
+    /// Something may be used again.
+    Restored(Revoked<'a>),
+    /// A call was decided.
+    Decided {
+        /// Yes or no.
+        approved: bool,
+        /// Which call, for people.
+        what: &'a str,
+    },
+}
+
+impl Act<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Revoked(Revoked::Function(_)) => "function_revoked",
+            Self::Revoked(Revoked::Principal(_)) => "principal_revoked",
+            Self::Revoked(Revoked::Evaluation(_)) => "evaluation_killed",
+            Self::Restored(Revoked::Function(_)) => "function_restored",
+            Self::Restored(Revoked::Principal(_)) => "principal_restored",
+            Self::Restored(Revoked::Evaluation(_)) => "evaluation_restored",
+            Self::Decided { approved: true, .. } => "call_approved",
+            Self::Decided { approved: false, .. } => "call_denied",
+        }
+    }
+
+    const fn what(&self) -> &str {
+        match self {
+            Self::Revoked(Revoked::Function(what) | Revoked::Principal(what) | Revoked::Evaluation(what))
+            | Self::Restored(Revoked::Function(what) | Revoked::Principal(what) | Revoked::Evaluation(what))
+            | Self::Decided { what, .. } => what,
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::listener::BindFault;
 use crate::policy::clock::SteadyClock;
 use crate::policy::counters::Counters;
 use crate::pool::{PoolError, WorkerSettings};
+use crate::state::FileFault;
 use crate::tools::Tool;
 use rustix::process::{Resource, Rlimit};
 use std::io;
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Path of the client socket; not needed when systemd hands one over.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Path of the admin socket (server.admin_socket).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) admin_socket: Option<PathBuf>,
     /// Path of brig-worker [default: beside brigd, then ../libexec/brig].
     #[arg(long, value_name = "PATH", env = "BRIG_WORKER")]
     pub(crate) worker: Option<PathBuf>,
@@ -88,6 +92,9 @@ pub(crate) enum Fault {
         /// Where it was looked for.
         places: String,
     },
+    /// The operator's: a file in the state directory.
+    #[error(transparent)]
+    StateFile(#[from] FileFault),
     /// The host's, or the operator's.
     #[error("no workers: {0}")]
     Pool(#[from] PoolError),
@@ -124,7 +131,7 @@ impl Fault {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } | Self::Functions(_) => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
             Self::Bind(_) => 4,
-            Self::Audit(_) | Self::State(_) | Self::Journal(_) => 5,
+            Self::Audit(_) | Self::State(_) | Self::StateFile(_) | Self::Journal(_) => 5,
             Self::System { .. } => 1,
         }
     }
@@ -139,6 +146,9 @@ impl Arguments {
     pub(crate) fn override_settings(&self, config: &mut Config) {
         if let Some(socket) = &self.socket {
             config.server.socket = Some(socket.clone());
+        }
+        if let Some(socket) = &self.admin_socket {
+            config.server.admin_socket = Some(socket.clone());
         }
         if let Some(worker) = &self.worker {
             config.workers.path = Some(worker.clone());

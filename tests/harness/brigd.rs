@@ -54,6 +54,8 @@ pub struct BrigdOptions {
     pub config: Option<String>,
     /// Run as this user (only as root).
     pub uid: Option<u32>,
+    /// With an admin socket and a state folder.
+    pub admin: bool,
     /// More of the environment.
     pub env: Vec<(String, String)>,
 }
@@ -70,6 +72,13 @@ impl BrigdOptions {
     #[must_use]
     pub fn config(mut self, text: &str) -> Self {
         self.config = Some(text.to_owned());
+        self
+    }
+
+    /// With an admin socket, and a state folder, both where everybody may reach them.
+    #[must_use]
+    pub const fn admin(mut self) -> Self {
+        self.admin = true;
         self
     }
 
@@ -138,11 +147,23 @@ impl Brigd {
         }
         command.arg("--socket").arg(run.join("brig.sock")).args(&options.args);
         command.envs(options.env.iter().cloned()).env_remove("STATE_DIRECTORY");
+        if options.admin {
+            command.arg("--admin-socket").arg(run.join("admin.sock"));
+            if !options.args.iter().any(|argument| argument == "--state") {
+                command.arg("--state").arg(run.join("state"));
+            }
+        }
         command.env("NOTIFY_SOCKET", folder.path().join("notify")).env_remove("JOURNAL_STREAM").current_dir("/");
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log twice")).stderr(log);
         let child = command.spawn().expect("brigd starts");
         let mut brigd = Self { child, folder };
         brigd.wait_until_ready(&notify)?;
+        if options.admin {
+            // Who may speak is to be decided by brigd, not by the mode of the files.
+            for socket in [brigd.socket(), brigd.admin_socket()] {
+                fs::set_permissions(socket, fs::Permissions::from_mode(0o666)).expect("the mode of a socket");
+            }
+        }
         Ok(brigd)
     }
 
@@ -168,6 +189,18 @@ impl Brigd {
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("run/brig.sock")
+    }
+
+    /// Path of its admin socket.
+    #[must_use]
+    pub fn admin_socket(&self) -> PathBuf {
+        self.folder.path().join("run/admin.sock")
+    }
+
+    /// A new connection to its admin socket as this process.
+    #[must_use]
+    pub fn admin(&self) -> Client {
+        Client::connect(&self.admin_socket())
     }
 
     /// The folder it lives in.

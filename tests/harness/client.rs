@@ -44,6 +44,21 @@ impl Client {
         Self { stream, buffer: Vec::new(), next_id: 0, due: Vec::new(), last_line: String::new(), notifications: Vec::new() }
     }
 
+    /// Connects as another user: the kernel tells brigd who connected, and that is a thread
+    /// of this process which is that user for as long as it takes. Only as root. Its
+    /// supplementary groups are those of this process.
+    #[must_use]
+    pub fn connect_as(socket: &Path, uid: u32) -> Self {
+        let socket = socket.to_owned();
+        let connecting = std::thread::spawn(move || {
+            let (uid, gid) = (rustix::process::Uid::from_raw(uid), rustix::process::Gid::from_raw(uid));
+            rustix::thread::set_thread_res_gid(gid, gid, gid).expect("another group");
+            rustix::thread::set_thread_res_uid(uid, uid, uid).expect("another user");
+            Self::connect(&socket)
+        });
+        connecting.join().expect("connected")
+    }
+
     /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("brigd reads");

@@ -2,6 +2,7 @@
 //!
 //! Owns their names, help and syntax. Never opens a file.
 
+use super::admin::args::{AdminArgs, ApproveArgs, TopArgs};
 use super::exit::Exit;
 use super::shell_args::{CallArgs, CompletionsArgs, FunctionsArgs, LinkArgs, ManArgs};
 use brig::RequestedLimits;
@@ -78,6 +79,15 @@ pub(crate) enum Command {
     /// Say what is missing on this host, and what to do about it
     #[command(after_help = Exit::help())]
     Doctor(DoctorArgs),
+    /// Operate a brigd: what runs, revoke, reload, drain
+    #[command(after_help = Exit::help())]
+    Admin(AdminArgs),
+    /// Decide host calls that wait for a person
+    #[command(after_help = Exit::help())]
+    Approve(ApproveArgs),
+    /// Watch a brigd: principals, evaluations, calls, approvals
+    #[command(after_help = Exit::help())]
+    Top(TopArgs),
     /// Say what a policy means, test it, explain a decision (brigd policy)
     #[command(disable_help_flag = true)]
     Policy(ForwardArgs),
@@ -102,6 +112,9 @@ impl Command {
             Self::Eval(eval) => eval.options.json,
             Self::Run(run) => run.options.json,
             Self::Check(check) => check.json,
+            Self::Admin(admin) => admin.global.json,
+            Self::Approve(approve) => approve.global.json,
+            Self::Top(top) => top.global.json,
             Self::Evaluations(evaluations) => evaluations.command.shown().json,
             _ => false,
         }

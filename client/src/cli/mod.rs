@@ -3,6 +3,7 @@
 //! Owns arguments, files, terminal and exit codes. Never talks to brigd but through the
 //! library, and never prints what a guest chose without making it safe.
 
+mod admin;
 mod args;
 mod call;
 mod check;
@@ -103,6 +104,9 @@ async fn dispatch(cli: Cli) -> Exit {
         Command::Version(version) => session::version(&cli.global, version).await,
         Command::Audit(args) => Err(forward::to_brigd("audit", &args.arguments)),
         Command::Doctor(doctor) => doctor::doctor(&cli.global, doctor).await,
+        Command::Admin(args) => admin::admin(args).await,
+        Command::Approve(args) => admin::approve(args).await,
+        Command::Top(args) => admin::top(args).await,
         Command::Config(config) => Err(forward::to_brigd("config", &config.arguments)),
         Command::Policy(policy) => Err(forward::to_brigd("policy", &policy.arguments)),
     };

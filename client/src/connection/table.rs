@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::functions::{Handlers, HostCall};
-use brig_protocol::client::{OutputNote, Warning};
+use brig_protocol::client::{ApprovalNote, OutputNote, Warning};
 use brig_protocol::rpc::Id;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 type OutputListener = Arc<dyn Fn(&OutputNote) + Send + Sync>;
 type CallListener = Arc<dyn Fn(&HostCall) + Send + Sync>;
+type ApprovalListener = Arc<dyn Fn(&ApprovalNote) + Send + Sync>;
 type WarningListener = Arc<dyn Fn(&Warning) + Send + Sync>;
 
 /// What a request offers to its evaluation while that runs.
@@ -23,6 +24,7 @@ pub(crate) struct Offer {
     pub(crate) handlers: Handlers,
     pub(crate) on_output: Option<OutputListener>,
     pub(crate) on_warning: Option<WarningListener>,
+    pub(crate) on_approval: Option<ApprovalListener>,
     pub(crate) on_call: Option<CallListener>,
     pub(crate) ended: CancellationToken,
 }
@@ -30,7 +32,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// Whether brigd may ask or tell anything while the evaluation runs.
     fn is_empty(&self) -> bool {
-        self.handlers.is_empty() && self.on_output.is_none() && self.on_warning.is_none()
+        self.handlers.is_empty() && self.on_output.is_none() && self.on_warning.is_none() && self.on_approval.is_none()
     }
 }
 

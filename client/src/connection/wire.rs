@@ -7,7 +7,7 @@ use super::lock;
 use super::table::Table;
 use crate::error::Error;
 use crate::functions::{FunctionError, HostCall};
-use brig_protocol::client::{HostCallParams, HostCancelParams, OutputNote, StartedNote, WarningNote, method};
+use brig_protocol::client::{ApprovalNote, HostCallParams, HostCancelParams, OutputNote, StartedNote, WarningNote, method};
 use brig_protocol::codes::{CallCode, RequestCode};
 use brig_protocol::json::Bounds;
 use brig_protocol::limits;
@@ -153,6 +153,13 @@ impl Wire {
                 let listener = lock(&self.table).offer(&note.evaluation).and_then(|offer| offer.on_warning.clone());
                 if let Some(listener) = listener {
                     listener(&note.warning);
+                }
+            }
+            method::EVALUATION_APPROVAL => {
+                let note: ApprovalNote = read_params(told, params)?;
+                let listener = lock(&self.table).offer(&note.evaluation).and_then(|offer| offer.on_approval.clone());
+                if let Some(listener) = listener {
+                    listener(&note);
                 }
             }
             // A newer brigd may tell more.

@@ -65,7 +65,7 @@ pub struct ApprovalInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The policy under which it was asked.
-    pub policy_version: u64,
+    pub policy_version: String,
     /// SHA-256 of the whole input's text, in hexadecimal. To approve is to repeat it.
     pub input_sha256: String,
     /// Length of the whole input's text.

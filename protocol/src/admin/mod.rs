@@ -9,6 +9,7 @@
 //! are refused everywhere, and so is a method of the client socket.
 
 mod approvals;
+mod audit;
 mod revocations;
 mod status;
 
@@ -16,10 +17,11 @@ pub use approvals::{
     ApprovalDetail, ApprovalInfo, ApprovalParams, ApprovalState, ApprovalsListParams, ApprovalsListResult, ApproveParams, DecidedResult,
     Decision, DenyParams, Person,
 };
+pub use audit::{AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult};
 pub use revocations::{EndedResult, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevocationsResult, RevokeParams};
 pub use status::{
-    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, KillParams, PolicyResult, PrincipalStatus, QueueStatus,
-    StatusResult, WorkersStatus,
+    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, JournalStatus, KillParams, PolicyResult, PrincipalStatus,
+    QueueStatus, StatusResult, WorkersStatus,
 };
 
 /// Longest reason or comment, in bytes.
@@ -55,6 +57,10 @@ pub mod method {
     pub const POLICY_CHECK: &str = "policy.check";
     /// Load it.
     pub const POLICY_RELOAD: &str = "policy.reload";
+    /// The last records of the audit.
+    pub const AUDIT_TAIL: &str = "audit.tail";
+    /// Whether all records are as they were written.
+    pub const AUDIT_VERIFY: &str = "audit.verify";
     /// Take no new work, finish what runs, and end.
     pub const DRAIN: &str = "drain";
 
@@ -74,6 +80,8 @@ pub mod method {
         PRINCIPALS_RESTORE,
         POLICY_CHECK,
         POLICY_RELOAD,
+        AUDIT_TAIL,
+        AUDIT_VERIFY,
         DRAIN,
     ];
 }

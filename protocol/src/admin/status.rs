@@ -24,8 +24,8 @@ pub struct StatusResult {
     pub principals: Vec<PrincipalStatus>,
     /// Kept workers.
     pub vms: usize,
-    /// Counts up with each policy that was loaded.
-    pub policy_version: u64,
+    /// Names the policy that holds now: the same tables have the same version.
+    pub policy_version: String,
     /// Calls that wait for a person.
     pub approvals_waiting: usize,
     /// Function patterns that are revoked.
@@ -34,6 +34,8 @@ pub struct StatusResult {
     pub principals_revoked: usize,
     /// Where host calls are recorded.
     pub audit: AuditStatus,
+    /// What is kept.
+    pub journal: JournalStatus,
     /// What happened since the start, by name.
     pub counters: BTreeMap<String, u64>,
     /// How evaluations failed since the start, by error code.
@@ -95,6 +97,30 @@ pub struct PrincipalStatus {
 pub struct AuditStatus {
     /// `log`, or the path.
     pub place: String,
+    /// Number of the last record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Its hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// Number of the last record of which the disk said that it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_disk: Option<u64>,
+    /// Why no more records are taken, and so no calls run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalStatus {
+    /// `memory`, or the state directory.
+    pub place: String,
+    /// Whether it outlives brigd.
+    pub durable: bool,
+    /// Evaluations that go on without their connections.
+    pub detached: usize,
 }
 
 /// What an evaluation does.
@@ -142,7 +168,7 @@ pub struct EvaluationsListResult {
 pub struct KillParams {
     /// Which, `ev_…`.
     pub evaluation: String,
-    /// For the record and for its client, at most [`super::COMMENT_BYTES`].
+    /// For the record, at most [`super::COMMENT_BYTES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -153,7 +179,7 @@ pub struct KillParams {
 #[serde(rename_all = "camelCase")]
 pub struct PolicyResult {
     /// Of the policy that holds now.
-    pub policy_version: u64,
+    pub policy_version: String,
     /// What the operator should know: settings that need a restart.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -263,6 +263,8 @@ def test_output_and_warnings_are_told_and_a_listener_that_raises_ends_nothing() 
         for stream in ("stdout", "stderr"):
             peer.send(method="evaluation.output", params={"evaluation": "ev_1", "stream": stream, "text": stream})
         peer.send(method="evaluation.warning", params={"evaluation": "ev_1", "warning": {"code": "c", "message": "m", "path": "$"}})
+        note = {"evaluation": "ev_1", "call": 2, "function": "a.b", "approval": "ap_1", "expiresInMs": 5}
+        peer.send(method="evaluation.approval", params=note)
         peer.send(method="evaluation.newer", params={})
         peer.answer(asked["id"], succeeded(1))
 
@@ -274,10 +276,11 @@ def test_output_and_warnings_are_told_and_a_listener_that_raises_ends_nothing() 
         def raises(text: str) -> None:
             raise ValueError(text)
 
-        await one.evaluate("1", on_stdout=told.append, on_stderr=raises, on_warning=told.append)
+        await one.evaluate("1", on_stdout=told.append, on_stderr=raises, on_warning=told.append, on_approval=told.append)
         return told, [str(fault) for fault in faults]
 
-    assert talk(server, client)[1] == (["stdout", brig.EvaluationWarning("c", "m", "$")], ["stderr"])
+    noted = brig.ApprovalNote("ev_1", 2, "a.b", "ap_1", 5)
+    assert talk(server, client)[1] == (["stdout", brig.EvaluationWarning("c", "m", "$"), noted], ["stderr"])
 
 
 def test_a_refusal_is_raised_with_all_that_brigd_says() -> None:

@@ -209,10 +209,10 @@ function aborted(signal: AbortSignal | undefined): boolean {
 }
 
 function offerOf(options: EvaluateOptions, functions: PreparedFunctions, kept: PreparedFunctions["handlers"] | undefined): Offer | undefined {
-  const { onStdout, onStderr, onWarning } = options;
+  const { onStdout, onStderr, onWarning, onApproval } = options;
   const handlers = kept === undefined ? functions.handlers : new Map([...kept, ...functions.handlers]);
-  const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined;
-  return handlers.size > 0 || listens ? { handlers, onStdout, onStderr, onWarning } : undefined;
+  const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined || onApproval !== undefined;
+  return handlers.size > 0 || listens ? { handlers, onStdout, onStderr, onWarning, onApproval } : undefined;
 }
 
 /**

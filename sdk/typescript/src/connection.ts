@@ -10,7 +10,7 @@ import { connect, type Socket } from "node:net";
 import { BrigError } from "./errors.js";
 import type { CallOutcome, Handler, HostCall } from "./functions.js";
 import { LineReader } from "./line.js";
-import type { Warning } from "./types.js";
+import type { ApprovalNote, Warning } from "./types.js";
 
 /** Longest line that brigd takes, in bytes. */
 const REQUEST_LINE_BYTES = 16 * 1024 * 1024;
@@ -25,6 +25,7 @@ export interface Offer {
   readonly onStdout?: ((text: string) => void) | undefined;
   readonly onStderr?: ((text: string) => void) | undefined;
   readonly onWarning?: ((warning: Warning) => void) | undefined;
+  readonly onApproval?: ((note: ApprovalNote) => void) | undefined;
 }
 
 interface Pending {
@@ -201,6 +202,8 @@ export class Connection {
       }
       case "evaluation.warning":
         return listen(this.#offer(evaluation)?.onWarning, params["warning"] as Warning);
+      case "evaluation.approval":
+        return listen(this.#offer(evaluation)?.onApproval, params as unknown as ApprovalNote);
       default:
       // A newer brigd may tell more.
     }

@@ -12,6 +12,7 @@ export { type Issue, toJsonSchema } from "./schema/index.js";
 export type { JsonSchema, SchemaLike } from "./schema/infer.js";
 export { check, createVm, evaluate, shutdown } from "./shared.js";
 export type {
+  ApprovalNote,
   CallRecord,
   CheckOptions,
   CheckResult,

@@ -26,6 +26,7 @@ const EVALUATE = [
   "onStdout",
   "onStderr",
   "onWarning",
+  "onApproval",
   "timeZone",
   "vm",
   "idempotencyKey",
@@ -40,7 +41,18 @@ const VM = ["hostFunctions", "limits", "timeZone", "permissions", "timeoutMs", "
 /** Params of `evaluate`, as JSON text. */
 export function evaluateParams(source: string, options: EvaluateOptions, functions: PreparedFunctions): string {
   refuseUnknown("evaluate", options, EVALUATE);
-  const { signal: _signal, onStdout, onStderr, onWarning, vm, hostFunctions: _declared, output, check: _checked, ...plain } = options;
+  const {
+    signal: _signal,
+    onStdout,
+    onStderr,
+    onWarning,
+    onApproval: _told,
+    vm,
+    hostFunctions: _declared,
+    output,
+    check: _checked,
+    ...plain
+  } = options;
   const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined;
   return text("evaluate", {
     source: sourceOf(source),

@@ -104,6 +104,8 @@ export interface EvaluateOptions<Schemas = any> {
   readonly onStdout?: ((text: string) => void) | undefined;
   readonly onStderr?: ((text: string) => void) | undefined;
   readonly onWarning?: ((warning: Warning) => void) | undefined;
+  /** Is told of each host call that waits for a person. */
+  readonly onApproval?: ((note: ApprovalNote) => void) | undefined;
   /** IANA time zone of the program; `UTC` when left out. */
   readonly timeZone?: string | undefined;
   /** A kept worker: see `createVm`. */
@@ -162,6 +164,19 @@ export interface Warning {
   readonly message: string;
   /** Where in a value, as `$.a[0].b`. */
   readonly path?: string;
+}
+
+/** A host call waits for a person, and with it the evaluation's wall clock. */
+export interface ApprovalNote {
+  readonly evaluation: string;
+  /** Its number within the evaluation. */
+  readonly call: number;
+  /** `collection.function`. */
+  readonly function: string;
+  /** The id by which an approver finds it, `ap_…`. */
+  readonly approval: string;
+  /** How long it is awaited. */
+  readonly expiresInMs: number;
 }
 
 /** One host call. */

@@ -5,28 +5,30 @@
 
 use super::idempotency::{self, Claim};
 use super::{evaluate, params};
+use crate::connection::outbox::Outbox;
 use crate::evaluation::{self, Parties, Request};
 use crate::host::call::{Asked, CallOutcome, HostCalls};
 use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::host::configured::{Catalogue, Configured};
 use crate::host::table::{FunctionTable, Granted};
+use crate::host::wall::Wall;
 use crate::journal::Effects;
 use crate::policy::Grant;
 use crate::service::Service;
 use brig_protocol::client::{
-    FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, FunctionsListParams,
-    FunctionsListResult, Operation, method,
+    ApprovalNote, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult,
+    FunctionsListParams, FunctionsListResult, Operation, method,
 };
 use brig_protocol::codes::{CallCode, RequestCode};
 use brig_protocol::escape::escaped;
 use brig_protocol::frame::PREFIX_BYTES;
 use brig_protocol::json::{self, Bounds};
 use brig_protocol::limits::FUNCTION_TIMEOUT_MAX_MS;
-use brig_protocol::rpc::ErrorData;
+use brig_protocol::rpc::{self, ErrorData};
 use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Slack between a function's own time and the end of all.
@@ -109,17 +111,25 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
     let cancelled = CancellationToken::new();
+    let now = tokio::time::Instant::now();
+    let wall = Arc::new(Wall::until(now + longest + AFTERWARDS));
+    wall.begun(now);
     let id = evaluation::fresh_id("fc_")?;
     let calls = HostCalls {
         effects: Effects::of(&service.journal, &id, parties.peer.uid, service.pool.sandbox()),
         evaluation: id,
         principal: parties.principal(),
         table: Arc::new(table),
-        client: Arc::new(NoClient),
+        client: Arc::new(NoClient { outbox: Arc::clone(parties.outbox) }),
         audit: Arc::clone(&service.audit),
         judges: Arc::clone(&service.judges),
         counts: service.counters.for_evaluation(),
-        until: Instant::now() + longest + AFTERWARDS,
+        wall,
+        facts: parties.facts.clone(),
+        policy: Arc::clone(&service.policy),
+        policy_version: Arc::clone(&grant.version),
+        revocations: Arc::clone(&service.revocations),
+        approvals: Arc::clone(&service.approvals),
         cancelled: cancelled.clone(),
     };
     let mut run = std::pin::pin!(calls.run(Asked { call: 1, function: 0, input }));
@@ -173,11 +183,17 @@ fn internal(message: &str) -> ErrorData {
 
 /// A call without a program has no client's functions.
 #[derive(Debug)]
-struct NoClient;
+struct NoClient {
+    outbox: Arc<Outbox>,
+}
 
 impl Callback for NoClient {
     async fn host_call(&self, _: Delivery<'_>) -> CallAnswer {
         CallAnswer::Gone
+    }
+
+    fn parked(&self, note: &ApprovalNote) {
+        self.outbox.send(rpc::notification(method::EVALUATION_APPROVAL, note));
     }
 
     fn host_cancel(&self, _: &str, _: u64, _: CallCode) {}

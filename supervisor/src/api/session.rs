@@ -45,10 +45,6 @@ pub(crate) fn answer_at_once(
     }
 }
 
-fn unsupported(sentence: &str) -> Result<Vec<u8>, ErrorData> {
-    Err(ErrorData::new(RequestCode::Unsupported, sentence))
-}
-
 fn initialize(service: &Service, (peer, grant): (Peer, &Grant), text: &str) -> Result<InitializeResult, ErrorData> {
     let asked: InitializeParams = params::parse(text)?;
     if let Some(version) = asked.protocol_version.as_deref().filter(|version| *version != PROTOCOL_VERSION) {

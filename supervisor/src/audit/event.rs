@@ -40,7 +40,6 @@ pub(crate) struct Who<'a> {
 }
 
 /// A person who acted on the admin socket, or a signal.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket, rules that ask, and reloads"))]
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By<'a> {
@@ -48,8 +47,6 @@ pub(crate) enum By<'a> {
     Uid(u32),
     /// A signal.
     Signal(&'a str),
-    /// brigd itself.
-    Brigd,
 }
 
 /// Why brigd stops.
@@ -61,7 +58,6 @@ pub(crate) enum StopReason<'a> {
 }
 
 /// What a revoke names.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket, rules that ask, and reloads"))]
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Revoked<'a> {
@@ -304,19 +300,16 @@ pub(crate) const fn stopped(reason: StopReason<'_>) -> Event<'_> {
 }
 
 /// Something is revoked.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket"))]
 pub(crate) fn revoked<'a>(what: Revoked<'a>, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
     Event::Revoked { what, by, comment: comment.map(cut) }
 }
 
 /// What was revoked is given back.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the admin socket"))]
 pub(crate) fn restored<'a>(what: Revoked<'a>, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
     Event::Restored { what, by, comment: comment.map(cut) }
 }
 
 /// A call waits for a person.
-#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
 pub(crate) const fn approval_asked<'a>(of: Call<'a>, asked: ApprovalAsk<'a>) -> Event<'a> {
     let ApprovalAsk { approval, input, policy, rule, approvers, wait_seconds } = asked;
     Event::ApprovalAsked { of, approval, input, policy, rule, approvers, wait_seconds }
@@ -340,13 +333,11 @@ pub(crate) struct ApprovalAsk<'a> {
 }
 
 /// A person decided.
-#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
 pub(crate) fn approval_decided<'a>(of: Call<'a>, approval: &'a str, approved: bool, by: By<'a>, comment: Option<&'a str>) -> Event<'a> {
     Event::ApprovalDecided { of, approval, approved, by, comment: comment.map(cut) }
 }
 
 /// Nobody decided.
-#[cfg_attr(not(test), expect(dead_code, reason = "for rules that ask"))]
 pub(crate) const fn approval_expired<'a>(of: Call<'a>, approval: &'a str) -> Event<'a> {
     Event::ApprovalExpired { of, approval }
 }
@@ -416,7 +407,10 @@ mod tests {
         let back = json_of(&restored(Revoked::Principal("uid:1000"), By::Uid(0), None));
         assert_eq!((back.get("event"), back.pointer("/what/principal")), (Some(&json!("restored")), Some(&json!("uid:1000"))));
         assert_eq!(back.get("comment"), None);
-        assert_eq!(json_of(&revoked(Revoked::Evaluation("ev_1"), By::Brigd, None)).get("by"), Some(&json!("brigd")));
+        assert_eq!(
+            json_of(&revoked(Revoked::Evaluation("ev_1"), By::Signal("SIGHUP"), None)).pointer("/what/evaluation"),
+            Some(&json!("ev_1"))
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use super::chain::Chain;
 use super::event::{Event, StopReason, stopped};
 use super::keep;
+use super::record::Mark;
 use super::recover::{self, OpenFault};
 use super::{AuditFault, AuditSink, Written};
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,14 @@ impl AuditLog {
         let keeper = std::thread::Builder::new().name("audit".to_owned()).spawn(move || keep::run(&kept));
         let keeper = keeper.map_err(|fault| OpenFault::Io { folder, fault })?;
         Ok(Self { shared, keeper: Some(keeper) })
+    }
+
+    /// How far it is: the folder, the last record, the last that is on disk, and why it
+    /// takes no more, if it does not.
+    pub(crate) fn told(&self) -> (PathBuf, Mark, u64, Option<String>) {
+        let on_disk = self.shared.durable.borrow().seq;
+        let state = self.shared.lock();
+        (self.shared.rules.dir.clone(), state.chain.told.written, on_disk, state.failed.clone())
     }
 
     /// Records that brigd stops, and waits for the disk, but not for ever.

@@ -12,11 +12,11 @@ mod head;
 mod keep;
 mod log;
 pub(crate) mod payload;
-mod record;
+pub(crate) mod record;
 mod recover;
 mod segment;
 pub(crate) mod tools;
-mod verify;
+pub(crate) mod verify;
 
 #[cfg(test)]
 mod tests;

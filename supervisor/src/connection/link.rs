@@ -6,7 +6,7 @@
 
 use super::outbox::Outbox;
 use crate::host::callback::{CallAnswer, Callback, Delivery};
-use brig_protocol::client::{HostCallParams, HostCancelParams, method};
+use brig_protocol::client::{ApprovalNote, HostCallParams, HostCancelParams, method};
 use brig_protocol::codes::CallCode;
 use brig_protocol::rpc::{self, ErrorObject, Id};
 use serde_json::value::RawValue;
@@ -107,6 +107,10 @@ impl Callback for Link {
         // the caller keeps: it must not be able to fill the way out, and end it.
         self.outbox.send_when_room(|| rpc::request(&id_of(number), method::HOST_CALL, &params)).await;
         answer.await.unwrap_or(CallAnswer::Gone)
+    }
+
+    fn parked(&self, note: &ApprovalNote) {
+        self.outbox.send(rpc::notification(method::EVALUATION_APPROVAL, note));
     }
 
     fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode) {

@@ -9,13 +9,14 @@ pub(crate) mod budget;
 mod kept;
 pub(crate) mod link;
 pub(crate) mod outbox;
-mod reader;
+pub(crate) mod reader;
 mod requests;
 
 use crate::evaluation::StopCause;
 use crate::listener::{Door, Peer};
 use crate::policy::Facts;
 use crate::service::{Phase, Service};
+use brig_protocol::line::Line;
 use outbox::{Broken, Outbox};
 use reader::Reader;
 use requests::Requests;
@@ -27,6 +28,22 @@ use tokio::net::UnixStream;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often a client that sends no more is looked at: it may still read, or be gone.
 const GONE_CHECK: Duration = Duration::from_millis(20);
+
+/// What is done with the lines of one peer.
+pub(crate) trait Conversation: Send {
+    /// Takes one line.
+    fn take(&mut self, line: Line);
+    /// A line came that there is no room for.
+    fn refuse_line(&self);
+    /// Drives all requests until one is answered. Nothing: none is in flight.
+    fn answered(&mut self) -> impl Future<Output = Option<()>> + Send;
+    /// Whether none is in flight.
+    fn is_idle(&self) -> bool;
+    /// Ends what runs for the peer.
+    fn stop_all(&self, cause: StopCause);
+    /// The peer will answer nothing any more.
+    fn hang_up(&self);
+}
 
 /// What happened to a connection.
 enum Event {
@@ -66,7 +83,11 @@ pub(crate) async fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>,
     drop(door);
 }
 
-async fn talk(reader: &mut Reader, requests: &mut Requests, outbox: &Outbox, service: &Service) -> Result<(), Broken> {
+/// Takes the lines of a peer until it goes, or brigd does.
+///
+/// # Errors
+/// Why nothing can be sent to it any more.
+pub(crate) async fn talk(reader: &mut Reader, requests: &mut impl Conversation, outbox: &Outbox, service: &Service) -> Result<(), Broken> {
     let mut phases = service.phase();
     let mut phase = *phases.borrow_and_update();
     loop {
@@ -100,7 +121,7 @@ async fn talk(reader: &mut Reader, requests: &mut Requests, outbox: &Outbox, ser
     }
 }
 
-fn take_lines(reader: &mut Reader, requests: &mut Requests, last: bool) -> Result<(), Broken> {
+fn take_lines(reader: &mut Reader, requests: &mut impl Conversation, last: bool) -> Result<(), Broken> {
     while let Some(line) = reader.next_line() {
         requests.take(line);
     }
@@ -116,7 +137,7 @@ fn take_lines(reader: &mut Reader, requests: &mut Requests, last: bool) -> Resul
 
 /// The client sends no more. It may have closed only its half, and still wait for
 /// answers: as `printf .. | socat - UNIX:..` does.
-async fn half_closed(reader: &Reader, requests: &mut Requests, outbox: &Outbox) -> Result<(), Broken> {
+async fn half_closed(reader: &Reader, requests: &mut impl Conversation, outbox: &Outbox) -> Result<(), Broken> {
     requests.hang_up();
     while !requests.is_idle() {
         if reader.peer_is_gone() {

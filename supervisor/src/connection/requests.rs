@@ -6,6 +6,7 @@
 
 mod explain;
 
+use super::Conversation;
 use super::kept::{self, Answer};
 use super::link::Link;
 use super::outbox::Outbox;
@@ -59,81 +60,9 @@ impl Requests {
         }
     }
 
-    /// Drives all requests until one is answered. Nothing: none is in flight.
-    pub(super) async fn answered(&mut self) -> Option<()> {
-        let id = self.running.next().await?;
-        self.in_flight.remove(&id);
-        Some(())
-    }
-
-    /// Whether none is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty()
-    }
-
-    /// Ends all evaluations.
-    pub(super) fn stop_all(&self, cause: StopCause) {
-        for stop in self.in_flight.values() {
-            stop.request(cause);
-        }
-    }
-
     /// Ends the vms that were made by this connection.
     pub(super) fn end_vms(&self) {
         self.service.vms.end_connection(self.connection);
-    }
-
-    /// The client will answer no more calls.
-    pub(super) fn hang_up(&self) {
-        self.link.hang_up();
-    }
-
-    /// A line came that there is no room for.
-    pub(super) fn refuse_line(&self) {
-        self.refuse(None, &no_room());
-    }
-
-    /// Takes one line.
-    pub(super) fn take(&mut self, line: Line) {
-        let bytes = match line {
-            Line::TooLong => {
-                self.service.metrics.bad_lines.count();
-                return self.refuse(None, &too_long());
-            }
-            Line::Text(bytes) => bytes,
-        };
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        match rpc::read(&bytes) {
-            Err(fault) => {
-                self.service.metrics.bad_lines.count();
-                self.refuse(fault.id.as_ref(), &ErrorData::new(fault.code, fault.message));
-            }
-            Ok(Message::Response { id, outcome }) => {
-                if !self.link.answered(&id, outcome) {
-                    self.service.metrics.stray_answers.count();
-                }
-            }
-            Ok(Message::Notification { method, params }) => self.notified(&method, params),
-            Ok(Message::Request { id, method, params }) => {
-                if let Err(data) = self.check_id(&id) {
-                    return self.refuse(Some(&id), &data);
-                }
-                match api::method_named(&method) {
-                    Err(data) => self.refuse(Some(&id), &data),
-                    Ok(Method::Cancel) => self.cancel_asked(&id, params),
-                    Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
-                    Ok(Method::Explain) => self.explain(id, params),
-                    Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
-                    Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
-                    Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
-                    Ok(Method::EvaluationsGet) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsGet),
-                    Ok(Method::EvaluationsWait) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsWait),
-                    Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
-                }
-            }
-        }
     }
 
     fn check_id(&self, id: &Id) -> Result<(), ErrorData> {
@@ -168,6 +97,10 @@ impl Requests {
     }
 
     fn permitted(&self, grant: Arc<Grant>) -> Result<Arc<Grant>, ErrorData> {
+        if self.service.revocations.names_principal(&self.facts) {
+            let sentence = format!("user {} was revoked by an operator; nothing ran", self.peer.uid);
+            return Err(ErrorData::new(RequestCode::NotPermitted, sentence));
+        }
         if grant.may_evaluate {
             return Ok(grant);
         }
@@ -189,7 +122,7 @@ impl Requests {
         let stop = Arc::new(Stop::default());
         self.in_flight.insert(id.clone(), Arc::clone(&stop));
         let (service, peer, connection) = (Arc::clone(&self.service), self.peer, self.connection);
-        let (link, outbox) = (Arc::clone(&self.link), Arc::clone(&self.outbox));
+        let (link, outbox, facts) = (Arc::clone(&self.link), Arc::clone(&self.outbox), Arc::clone(&self.facts));
         let work = self.service.work.token();
         self.running.push(Box::pin(async move {
             let keep = Keep::default();
@@ -197,6 +130,7 @@ impl Requests {
                 request: &id,
                 service: &service,
                 peer,
+                facts: &facts,
                 grant: &grant,
                 live: &live,
                 connection,
@@ -261,6 +195,74 @@ impl Requests {
     fn refuse(&self, id: Option<&Id>, data: &ErrorData) {
         self.service.metrics.refused.count();
         self.outbox.reply(rpc::error(id, data));
+    }
+}
+
+impl Conversation for Requests {
+    async fn answered(&mut self) -> Option<()> {
+        let id = self.running.next().await?;
+        self.in_flight.remove(&id);
+        Some(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    fn stop_all(&self, cause: StopCause) {
+        for stop in self.in_flight.values() {
+            stop.request(cause);
+        }
+    }
+
+    fn hang_up(&self) {
+        self.link.hang_up();
+    }
+
+    fn refuse_line(&self) {
+        self.refuse(None, &no_room());
+    }
+
+    fn take(&mut self, line: Line) {
+        let bytes = match line {
+            Line::TooLong => {
+                self.service.metrics.bad_lines.count();
+                return self.refuse(None, &too_long());
+            }
+            Line::Text(bytes) => bytes,
+        };
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        match rpc::read(&bytes) {
+            Err(fault) => {
+                self.service.metrics.bad_lines.count();
+                self.refuse(fault.id.as_ref(), &ErrorData::new(fault.code, fault.message));
+            }
+            Ok(Message::Response { id, outcome }) => {
+                if !self.link.answered(&id, outcome) {
+                    self.service.metrics.stray_answers.count();
+                }
+            }
+            Ok(Message::Notification { method, params }) => self.notified(&method, params),
+            Ok(Message::Request { id, method, params }) => {
+                if let Err(data) = self.check_id(&id) {
+                    return self.refuse(Some(&id), &data);
+                }
+                match api::method_named(&method) {
+                    Err(data) => self.refuse(Some(&id), &data),
+                    Ok(Method::Cancel) => self.cancel_asked(&id, params),
+                    Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
+                    Ok(Method::Explain) => self.explain(id, params),
+                    Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
+                    Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
+                    Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
+                    Ok(Method::EvaluationsGet) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsGet),
+                    Ok(Method::EvaluationsWait) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsWait),
+                    Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
+                }
+            }
+        }
     }
 }
 

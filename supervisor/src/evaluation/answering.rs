@@ -7,7 +7,7 @@
 use crate::connection::link::Link;
 use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::vm::Loan;
-use brig_protocol::client::{FunctionMap, HostFunctions};
+use brig_protocol::client::{ApprovalNote, FunctionMap, HostFunctions};
 use brig_protocol::codes::CallCode;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,6 +52,11 @@ impl Callback for Answering {
     async fn host_call(&self, delivery: Delivery<'_>) -> CallAnswer {
         let maker = self.maker.as_ref().filter(|maker| maker.functions.contains(delivery.function));
         maker.map_or(&self.asker, |maker| &maker.link).host_call(delivery).await
+    }
+
+    fn parked(&self, note: &ApprovalNote) {
+        // Whoever waits for the evaluation, not whoever runs the function.
+        self.asker.parked(note);
     }
 
     fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode) {

@@ -1,7 +1,8 @@
 //! When an evaluation has to be looked at next.
 //!
-//! Owns the arithmetic of the wall-clock limit, the CPU budget and the grace before
-//! the kill. Pure: time and CPU time are arguments.
+//! Owns the arithmetic of the CPU budget and the grace before the kill; the wall-clock
+//! limit, which may stand still, is [`crate::host::wall`]'s. Pure: time, that limit and CPU
+//! time are arguments.
 
 use brig_protocol::limits::Limits;
 use std::time::Duration;
@@ -29,7 +30,6 @@ pub(crate) enum Due {
 #[derive(Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    deadline: Instant,
     cpu_before: Duration,
     cpu_budget: Duration,
     /// The CPU budget can not be used up before this.
@@ -41,19 +41,12 @@ impl Clock {
     /// Starts now; the worker has used `cpu_before` until now.
     pub(crate) fn start(now: Instant, cpu_before: Duration, limits: &Limits) -> Self {
         let cpu_budget = Duration::from_millis(limits.cpu_ms);
-        Self {
-            started: now,
-            deadline: now + Duration::from_millis(limits.timeout_ms),
-            cpu_before,
-            cpu_budget,
-            cpu_look: now + cpu_budget,
-            kill_at: None,
-        }
+        Self { started: now, cpu_before, cpu_budget, cpu_look: now + cpu_budget, kill_at: None }
     }
 
-    /// When to look next.
-    pub(crate) fn next_look(&self) -> Instant {
-        self.kill_at.unwrap_or_else(|| self.deadline.min(self.cpu_look))
+    /// When to look next. `deadline` is that of the wall clock; nothing while it stands still.
+    pub(crate) fn next_look(&self, deadline: Option<Instant>) -> Instant {
+        self.kill_at.unwrap_or_else(|| deadline.map_or(self.cpu_look, |deadline| deadline.min(self.cpu_look)))
     }
 
     /// The evaluation is decided: its worker has [`GRACE`] to say its last.
@@ -62,11 +55,11 @@ impl Clock {
     }
 
     /// What is due now. `cpu_used` is asked only when it could matter.
-    pub(crate) fn look(&mut self, now: Instant, cpu_used: impl FnOnce() -> Option<Duration>) -> Due {
+    pub(crate) fn look(&mut self, now: Instant, deadline: Option<Instant>, cpu_used: impl FnOnce() -> Option<Duration>) -> Due {
         if let Some(kill_at) = self.kill_at {
             return if now >= kill_at { Due::Kill } else { Due::Nothing };
         }
-        if now >= self.deadline {
+        if deadline.is_some_and(|deadline| now >= deadline) {
             return Due::TimedOut;
         }
         if now < self.cpu_look {
@@ -100,30 +93,43 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn clock(timeout_ms: u64, cpu_ms: u64) -> (Clock, Instant) {
+    fn clock(cpu_ms: u64) -> (Clock, Instant) {
         let now = Instant::now();
-        (Clock::start(now, 3 * MS, &Limits { timeout_ms, cpu_ms, ..Limits::DEFAULT }), now)
+        (Clock::start(now, 3 * MS, &Limits { cpu_ms, ..Limits::DEFAULT }), now)
     }
 
     #[test]
     fn cpu_is_looked_at_only_when_it_could_be_used_up() {
-        let (mut clock, start) = clock(1000, 100);
-        assert_eq!(clock.next_look(), start + 100 * MS);
-        assert_eq!(clock.look(start + 99 * MS, || None), Due::Nothing);
+        let (mut clock, start) = clock(100);
+        let late = Some(start + 1000 * MS);
+        assert_eq!(clock.next_look(late), start + 100 * MS);
+        assert_eq!(clock.look(start + 99 * MS, late, || None), Due::Nothing);
         // 40 of 100 ms used: not before 60 ms from now.
-        assert_eq!(clock.look(start + 100 * MS, || Some(43 * MS)), Due::Nothing);
-        assert_eq!(clock.next_look(), start + 160 * MS);
-        assert_eq!(clock.look(start + 160 * MS, || Some(103 * MS)), Due::CpuUsed);
+        assert_eq!(clock.look(start + 100 * MS, late, || Some(43 * MS)), Due::Nothing);
+        assert_eq!(clock.next_look(late), start + 160 * MS);
+        assert_eq!(clock.look(start + 160 * MS, late, || Some(103 * MS)), Due::CpuUsed);
     }
 
     #[test]
     fn the_deadline_comes_before_the_budget_and_the_kill_after_the_grace() {
-        let (mut clock, start) = clock(50, 100);
-        assert_eq!(clock.look(start + 50 * MS, || None), Due::TimedOut);
+        let (mut clock, start) = clock(100);
+        let deadline = Some(start + 50 * MS);
+        assert_eq!(clock.next_look(deadline), start + 50 * MS);
+        assert_eq!(clock.look(start + 50 * MS, deadline, || None), Due::TimedOut);
         clock.begin_grace(start + 50 * MS);
         clock.begin_grace(start + 90 * MS);
-        assert_eq!(clock.next_look(), start + 50 * MS + GRACE);
-        assert_eq!(clock.look(start + 60 * MS, || None), Due::Nothing);
-        assert_eq!(clock.look(start + 50 * MS + GRACE, || None), Due::Kill);
+        assert_eq!(clock.next_look(deadline), start + 50 * MS + GRACE);
+        assert_eq!(clock.look(start + 60 * MS, deadline, || None), Due::Nothing);
+        assert_eq!(clock.look(start + 50 * MS + GRACE, deadline, || None), Due::Kill);
+    }
+
+    #[test]
+    fn while_the_wall_clock_stands_still_only_the_cpu_budget_and_the_kill_come() {
+        let (mut clock, start) = clock(100);
+        assert_eq!(clock.next_look(None), start + 100 * MS);
+        assert_eq!(clock.look(start + 5_000 * MS, None, || Some(3 * MS)), Due::Nothing);
+        assert_eq!(clock.look(start + 5_100 * MS, None, || Some(103 * MS)), Due::CpuUsed);
+        clock.begin_grace(start + 5_100 * MS);
+        assert_eq!(clock.look(start + 5_100 * MS + GRACE, None, || None), Due::Kill);
     }
 }

@@ -42,6 +42,13 @@ pub(crate) struct Kept {
 }
 
 impl Run {
+    /// One host call less is open.
+    pub(super) fn call_over(&mut self) {
+        let now = Instant::now();
+        self.host_time.ended(now);
+        self.host.wall.ended(now);
+    }
+
     /// The answer. The worker is killed unless it finished by itself.
     pub(super) async fn end(mut self) -> Ended {
         let (verdict, at) = self.verdict.take().unwrap_or((Verdict::Died, Instant::now()));
@@ -67,12 +74,12 @@ impl Run {
         if let (Some(error), Some(place)) = (&mut error, self.told.place.take()) {
             verdict::add_place(error, *place);
         }
-        self.service.metrics.ended(outcome);
+        self.service.metrics.ended(outcome, error.as_ref().map(|error| error.code));
         let usage = Usage {
             wall_ms: ms(self.clock.wall_since(at)),
             cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
-            host_ms: ms(self.host_time.total),
-            approval_ms: 0.0,
+            host_ms: ms(self.host_time.total.saturating_sub(self.host.wall.stood_still(at))),
+            approval_ms: ms(self.host.wall.stood_still(at)),
             peak_memory_bytes: peak(&error, &self.told.usage, &self.limits),
             host_calls: u64::try_from(self.records.len()).unwrap_or(u64::MAX),
         };
@@ -107,7 +114,7 @@ impl Run {
     async fn end_calls(&mut self) {
         self.host.cancelled.cancel();
         while let Some(outcome) = self.calls.next().await {
-            self.host_time.ended(Instant::now());
+            self.call_over();
             self.records.push(outcome.record);
         }
         self.host.client.forget(&self.host.evaluation);

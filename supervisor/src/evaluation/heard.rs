@@ -45,8 +45,10 @@ impl Run {
                 let bytes = input.get().len();
                 let mut held = self.service.budget.part(self.host.principal.uid);
                 let asked = held.resize(bytes).then(|| Asked { call: id, function, input: input.to_owned() });
-                self.open.insert(id, function);
-                self.host_time.begun(Instant::now());
+                self.open.begun(id, function);
+                let now = Instant::now();
+                self.host_time.begun(now);
+                self.host.wall.begun(now);
                 self.calls.push(Box::pin(async move {
                     let outcome = match asked {
                         Some(asked) => host.run(asked).await,

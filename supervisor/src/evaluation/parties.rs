@@ -13,7 +13,7 @@ use crate::host::configured::{Configured, UnknownCollection};
 use crate::host::table::Granted;
 use crate::journal::{Effects, Keep};
 use crate::listener::Peer;
-use crate::policy::{Grant, Live};
+use crate::policy::{Facts, Grant, Live};
 use crate::pool::{Lease, LeaseError};
 use crate::service::Service;
 use crate::vm::Loan;
@@ -35,6 +35,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) request: &'a Id,
     /// For whom it runs, as the kernel says.
     pub(crate) peer: Peer,
+    /// The same, in full.
+    pub(crate) facts: &'a Facts,
     /// What the operator's policy says about it.
     pub(crate) grant: &'a Grant,
     /// That policy, and the one that holds later.

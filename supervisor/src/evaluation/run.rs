@@ -10,7 +10,7 @@ use super::heard::frame_bytes;
 use super::holding::Holding;
 use super::parties::Parties;
 use super::program::Program;
-use super::registry::Listed;
+use super::registry::{Listed, Listing, OpenCalls};
 use super::stop::{Stop, StopCause};
 use super::verdict::Verdict;
 use super::warnings::Warnings;
@@ -20,6 +20,7 @@ use crate::connection::budget::Held;
 use crate::connection::outbox::Outbox;
 use crate::host::call::{CallOutcome, HostCalls};
 use crate::host::table::FunctionTable;
+use crate::host::wall::Wall;
 use crate::journal::Effects;
 use crate::records::Records;
 use crate::service::Service;
@@ -32,7 +33,6 @@ use brig_protocol::worker::{self, Violation, WorkerUsage};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) enum Event {
     Called(CallOutcome),
     /// Its worker said something, or is gone.
     Heard(Result<Body, ChannelFault>),
-    /// Time to look at the clock.
+    /// Time to look at the clock, or the clock stands or runs differently.
     Time,
 }
 
@@ -59,8 +59,8 @@ pub(super) enum Event {
 pub(crate) struct Run {
     pub(super) host: Arc<HostCalls<Answering, Records>>,
     pub(super) calls: FuturesUnordered<BoxFuture<'static, CallOutcome>>,
-    /// Function of each call that runs, by call.
-    pub(super) open: BTreeMap<u64, u32>,
+    /// The calls that are open.
+    pub(super) open: Arc<OpenCalls>,
     pub(super) records: Vec<CallRecord>,
     pub(super) host_time: HostTime,
     pub(super) lease: Holding,
@@ -116,27 +116,47 @@ impl Run {
         program.record_start(&evaluation, parties);
         let mut warnings = Warnings::default();
         program.warnings.into_iter().for_each(|warning| warnings.keep(warning));
-        let listed = parties.service.running.list(&evaluation, parties.peer.uid, parties.stop);
+        let wall = Arc::new(Wall::until(now + Duration::from_millis(limits.timeout_ms)));
+        let table = Arc::new(table);
+        let open = Arc::new(OpenCalls::of(Arc::clone(&table)));
+        let listing = Listing {
+            facts: parties.facts.clone(),
+            pid: parties.peer.pid,
+            began: now,
+            stop: Arc::clone(parties.stop),
+            wall: Arc::clone(&wall),
+            open: Arc::clone(&open),
+        };
+        let alarm = Box::pin(tokio::time::sleep_until(clock.next_look(wall.deadline())));
+        let listed = parties.service.running.list(&evaluation, listing);
+        // Looked at after it was listed: whoever revokes now finds it in the list.
+        if parties.service.revocations.names_principal(parties.facts) {
+            parties.stop.request(StopCause::PrincipalRevoked);
+        }
         if program.announce {
             let note = StartedNote { id: parties.request.clone(), evaluation: evaluation.clone() };
             parties.outbox.send(rpc::notification(method::EVALUATION_STARTED, &note));
         }
-        let until = now + Duration::from_millis(limits.timeout_ms);
         Ok(Self {
             host: Arc::new(HostCalls {
                 evaluation,
                 principal: parties.principal(),
-                table: Arc::new(table),
+                table,
                 client: Arc::new(answering),
                 audit: Arc::clone(&parties.service.audit),
                 effects,
                 judges: Arc::clone(&parties.service.judges),
+                wall,
+                facts: parties.facts.clone(),
+                policy: Arc::clone(&parties.service.policy),
+                policy_version: Arc::clone(&parties.grant.version),
+                revocations: Arc::clone(&parties.service.revocations),
+                approvals: Arc::clone(&parties.service.approvals),
                 counts: parties.service.counters.for_evaluation(),
-                until: until.into_std(),
                 cancelled: CancellationToken::new(),
             }),
             calls: FuturesUnordered::new(),
-            open: BTreeMap::new(),
+            open,
             records: Vec::new(),
             host_time: HostTime::default(),
             lease,
@@ -147,7 +167,7 @@ impl Run {
             limits,
             frame_bytes: frame_bytes(&limits),
             backlog: parties.service.budget.part(parties.peer.uid),
-            alarm: Box::pin(tokio::time::sleep_until(clock.next_look())),
+            alarm,
             clock,
             console: Console::new(limits.console_bytes, program.capture),
             warnings,
@@ -183,6 +203,7 @@ impl Run {
             Some(outcome) = self.calls.next(), if !self.calls.is_empty() => Event::Called(outcome),
             heard = self.lease.receive() => Event::Heard(heard),
             () = self.alarm.as_mut() => Event::Time,
+            () = self.host.wall.turned() => Event::Time,
         }
     }
 
@@ -203,7 +224,7 @@ impl Run {
             Event::Heard(Err(fault)) => return self.decide(verdict_of_fault(fault)),
             Event::Time => {
                 let flow = self.look_at_clock();
-                self.alarm.as_mut().reset(self.clock.next_look());
+                self.set_alarm();
                 return flow;
             }
         }
@@ -212,7 +233,7 @@ impl Run {
 
     fn look_at_clock(&mut self) -> ControlFlow<()> {
         let lease = &self.lease;
-        match self.clock.look(Instant::now(), || lease.cpu_time()) {
+        match self.clock.look(Instant::now(), self.host.wall.deadline(), || lease.cpu_time()) {
             Due::Nothing => {}
             Due::TimedOut => self.decide_with_grace(Verdict::TimedOut),
             Due::CpuUsed => self.decide_with_grace(Verdict::CpuUsed),
@@ -245,12 +266,17 @@ impl Run {
             tracing::debug!(fault, "a worker could not be asked to end");
         }
         self.clock.begin_grace(Instant::now());
-        self.alarm.as_mut().reset(self.clock.next_look());
+        self.set_alarm();
+    }
+
+    fn set_alarm(&mut self) {
+        let next = self.clock.next_look(self.host.wall.deadline());
+        self.alarm.as_mut().reset(next);
     }
 
     fn called(&mut self, mut outcome: CallOutcome) -> ControlFlow<()> {
-        self.host_time.ended(Instant::now());
-        self.open.remove(&outcome.record.call);
+        self.call_over();
+        self.open.ended(outcome.record.call);
         // A worker that is busy with something else takes its answers later; until then
         // they are bytes that its user has waiting. Less than before always fits.
         let backlog = self.lease.backlog();
@@ -272,8 +298,7 @@ impl Run {
 
     /// Names of the functions whose calls are open, at most a few.
     fn open_functions(&self) -> Vec<String> {
-        let open = self.open.values().filter_map(|index| self.host.table.get(*index));
-        open.take(NAMED).map(|function| function.full_name.clone()).collect()
+        self.open.names(NAMED)
     }
 }
 

@@ -21,9 +21,18 @@ pub(crate) enum StopCause {
     VmLifetime,
     /// The connection that made its vm went away.
     VmAbandoned,
+    /// An operator ended it.
+    Killed,
+    /// An operator revoked its principal.
+    PrincipalRevoked,
 }
 
 impl StopCause {
+    /// Whether it is an operator's doing.
+    pub(crate) const fn is_revoke(self) -> bool {
+        matches!(self, Self::Killed | Self::PrincipalRevoked)
+    }
+
     /// What the caller reads.
     pub(crate) const fn sentence(self) -> &'static str {
         match self {
@@ -33,6 +42,8 @@ impl StopCause {
             Self::VmDisposed => "its vm was disposed of",
             Self::VmLifetime => "its vm reached the limit of its lifetime (vms.lifetime_ms)",
             Self::VmAbandoned => "the connection that made its vm went away",
+            Self::Killed => "an operator ended the evaluation",
+            Self::PrincipalRevoked => "an operator revoked this principal",
         }
     }
 }

@@ -128,6 +128,9 @@ impl Verdict {
                 Judged { outcome: Outcome::TimedOut, value: None, error: Some(error) }
             }
             Self::CpuUsed => failed(cpu_limit(limits)),
+            Self::Stopped(cause) if cause.is_revoke() => {
+                failed(own(EvaluationCode::Revoked, format!("{}{}", cause.sentence(), waited_for(waiting))))
+            }
             Self::Stopped(cause) => {
                 let error = own(EvaluationCode::Cancelled, format!("{}{}", cause.sentence(), waited_for(waiting)));
                 Judged { outcome: Outcome::Cancelled, value: None, error: Some(error) }

@@ -1,6 +1,6 @@
 //! One host call, from a worker's claim to the answer it gets.
 //!
-//! Owns the straight way: permission, validation, budgets, record, delivery with a deadline,
+//! Owns the straight way: permission, validation, agreement, budgets, record, delivery with a deadline,
 //! judging the output, and the record of what is known of the effect. Everything
 //! before delivery ends as `refused`; after it nothing ever does. Input and output
 //! stay the raw text that came; trees are only built to judge them.
@@ -8,6 +8,7 @@
 //! Passes over the bytes of a payload in here: count, tree, hash (input); count,
 //! tree, copy into the frame (output). Trees only where a schema asks for one.
 
+mod agree;
 mod claim;
 mod judges;
 
@@ -21,9 +22,13 @@ use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
 use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
+use super::wall::Wall;
+use crate::admin::Revocations;
+use crate::approvals::Approvals;
 use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
 use crate::journal::{Effects, Entry, Intent, Level};
 use crate::policy::counters::EvaluationCounts;
+use crate::policy::{Facts, PolicyStore};
 use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
@@ -72,10 +77,20 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) effects: Effects,
     /// Where long judgements run.
     pub(crate) judges: Arc<Judges>,
+    /// When the evaluation ends in any case, but for the time that people take.
+    pub(crate) wall: Arc<Wall>,
+    /// Who asks, as the kernel says.
+    pub(crate) facts: Facts,
+    /// Where the policy is that holds by now.
+    pub(crate) policy: Arc<PolicyStore>,
+    /// The policy that the table was made under.
+    pub(crate) policy_version: Arc<str>,
+    /// What may not be used any more.
+    pub(crate) revocations: Arc<Revocations>,
+    /// Where calls wait for a person.
+    pub(crate) approvals: Arc<Approvals>,
     /// What it used of budgets.
     pub(crate) counts: Arc<EvaluationCounts>,
-    /// When the evaluation ends in any case.
-    pub(crate) until: Instant,
     /// Set when the evaluation ends before.
     pub(crate) cancelled: CancellationToken,
 }
@@ -96,6 +111,8 @@ enum Stop {
     Cancelled,
     /// The function's own time is over.
     TimedOut,
+    /// An operator revoked the function.
+    Revoked,
 }
 
 impl Stop {
@@ -103,6 +120,7 @@ impl Stop {
         match self {
             Self::Cancelled => CallCode::Cancelled,
             Self::TimedOut => CallCode::FunctionTimedOut,
+            Self::Revoked => CallCode::Revoked,
         }
     }
 }
@@ -159,29 +177,33 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
 
     async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
         let call = asked.call;
-        let by = begun.checked_add(function.timeout).unwrap_or(self.until);
-        let facts = CallFacts { idempotency_key: self.idempotency_key(call), uid: self.principal.uid };
-        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input, facts);
+        let mut by = begun.checked_add(function.timeout);
+        let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input, self.call_facts(call));
         let valid = tokio::select! {
             biased;
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
-            judged = self.judged(claimed) => judged?.unasked()?,
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+            judged = self.judged(claimed) => judged?,
         };
+        let pending = agree::Pending { call, index: asked.function, function };
+        let (agreed, was_asked) = self.agreed(valid, pending).await?;
+        if was_asked {
+            by = Instant::now().checked_add(function.timeout);
+        }
         // Before anything is taken of a budget: a place may be long in coming.
         let place = tokio::select! {
             biased;
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
             place = self.placed(function) => place?,
         };
         let charged = tokio::select! {
             biased;
-            charged = self.charged(valid) => charged?,
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            charged = self.charged(agreed) => charged?,
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
         };
         let recorded = tokio::select! {
             biased;
             recorded = charged.recorded(&*self.audit, &self.evaluation, call, self.principal.uid) => recorded?,
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
         };
         let mut entry = self.journaled(call, function, &recorded, by).await?;
         let begun = recorded.begun();
@@ -192,7 +214,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     }
 
     /// What an answer means, or that there is none.
-    async fn ended(&self, call: u64, function: &Function, answer: Result<CallAnswer, Stop>, by: Instant) -> End {
+    async fn ended(&self, call: u64, function: &Function, answer: Result<CallAnswer, Stop>, by: Option<Instant>) -> End {
         let name = &function.full_name;
         match answer {
             Ok(CallAnswer::Output(output)) => {
@@ -200,7 +222,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 tokio::select! {
                     biased;
                     end = self.answered(call, function, output) => end,
-                    stop = self.stopped(by) => unjudged(call, function, stop),
+                    stop = self.stopped(by, function) => unjudged(call, function, stop),
                 }
             }
             Ok(CallAnswer::Failed { message, data }) => failed(call, &message, data.as_deref()),
@@ -212,8 +234,15 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             Err(Stop::Cancelled) => {
                 undecided(call, function, CallCode::Cancelled, &format!("{name}: the evaluation ended before the call did"))
             }
+            Err(Stop::Revoked) => {
+                undecided(call, function, CallCode::Revoked, &format!("{name}: an operator revoked this function while it ran"))
+            }
             Err(Stop::TimedOut) => undecided(call, function, CallCode::FunctionTimedOut, &timed_out(function)),
         }
+    }
+
+    fn call_facts(&self, call: u64) -> CallFacts {
+        CallFacts { idempotency_key: self.idempotency_key(call), uid: self.principal.uid }
     }
 
     fn idempotency_key(&self, call: u64) -> String {
@@ -232,6 +261,10 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
 
     /// Judges a claim, here or on a thread of its own.
     async fn judged(&self, claimed: Claimed) -> Result<claim::Valid, Refused> {
+        let function = claimed.function()?;
+        if self.revocations.names_function(&function.collection_name, &function.name) {
+            return Err(too_late(function, Stop::Revoked));
+        }
         let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
         let judged = self.judges.run(self.principal.uid, cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
         judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
@@ -239,28 +272,55 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
 
     /// Takes what the call costs of its budgets, on another thread where a disk is waited
     /// for. Dropped meanwhile, the other thread gives it back when it has it.
-    async fn charged(&self, valid: claim::Valid) -> Result<Charged, Refused> {
+    async fn charged(&self, agreed: claim::Agreed) -> Result<Charged, Refused> {
         let counts = Arc::clone(&self.counts);
-        if !valid.waits(&counts) {
-            return valid.charged(&counts);
+        if !agreed.waits(&counts) {
+            return agreed.charged(&counts);
         }
-        let taken = tokio::task::spawn_blocking(move || valid.charged(&counts)).await;
+        let taken = tokio::task::spawn_blocking(move || agreed.charged(&counts)).await;
         let failed = |_| Err(Refused::new(CallCode::BudgetExhausted, "the budget of the call could not be asked, so it did not run"));
         taken.unwrap_or_else(failed)
     }
 
     /// Resolves when nobody awaits the call any more.
-    async fn stopped(&self, by: Instant) -> Stop {
-        let (end, stop) = if by < self.until { (by, Stop::TimedOut) } else { (self.until, Stop::Cancelled) };
+    async fn stopped(&self, by: Option<Instant>, function: &Function) -> Stop {
         tokio::select! {
             biased;
             () = self.cancelled.cancelled() => Stop::Cancelled,
-            () = tokio::time::sleep_until(end.into()) => stop,
+            () = self.revocations.function_named(&function.collection_name, &function.name) => Stop::Revoked,
+            stop = self.time_over(by) => stop,
         }
     }
 
+    /// The evaluation's own end can only move away meanwhile, so it is looked at again
+    /// when it would have come.
+    async fn time_over(&self, by: Option<Instant>) -> Stop {
+        loop {
+            let until = self.wall.deadline().map(tokio::time::Instant::into_std);
+            let (end, stop) = match (by, until) {
+                (Some(by), Some(until)) if until <= by => (until, Stop::Cancelled),
+                (Some(by), _) => (by, Stop::TimedOut),
+                (None, Some(until)) => (until, Stop::Cancelled),
+                // Whatever ends this wait runs the clock again.
+                (None, None) => return std::future::pending().await,
+            };
+            tokio::time::sleep_until(end.into()).await;
+            if matches!(stop, Stop::TimedOut) || self.wall.deadline().is_some_and(|until| until <= tokio::time::Instant::now()) {
+                return stop;
+            }
+        }
+    }
+
+    /// How long a call that runs now may take.
+    fn time_left(&self, by: Option<Instant>) -> Duration {
+        let now = Instant::now();
+        let until = self.wall.deadline().map(tokio::time::Instant::into_std);
+        let end = by.into_iter().chain(until).min().unwrap_or(now);
+        end.saturating_duration_since(now).max(Duration::from_millis(1))
+    }
+
     /// Puts a call that changes something in the journal, before it does.
-    async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Instant) -> Result<Entry, Refused> {
+    async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Option<Instant>) -> Result<Entry, Refused> {
         let intent = Intent {
             call,
             function: &function.full_name,
@@ -275,7 +335,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         let written = tokio::select! {
             biased;
             written = self.effects.before(intent) => written,
-            stop = self.stopped(by) => return Err(too_late(function, stop)),
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
         };
         written.map_err(|fault| {
             tracing::error!(evaluation = self.evaluation, call, %fault, "a write call was refused because it could not be kept");
@@ -291,7 +351,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         function: &Function,
         mut begun: Begun,
         place: Option<Place>,
-        by: Instant,
+        by: Option<Instant>,
     ) -> Result<CallAnswer, Stop> {
         let idempotency_key = self.idempotency_key(call);
         let prepared = begun.prepared();
@@ -300,7 +360,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             call,
             function: &function.full_name,
             input: begun.input(),
-            deadline: by.min(self.until).saturating_duration_since(Instant::now()).max(Duration::from_millis(1)),
+            deadline: self.time_left(by),
             idempotency_key: &idempotency_key,
         };
         if let Some(((configured, place), prepared)) = function.configured().zip(place).zip(prepared) {
@@ -314,7 +374,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                     judges: &self.judges,
                     uid: self.principal.uid,
                 }) => Ok(answer),
-                stop = self.stopped(by) => Err(stop),
+                stop = self.stopped(by, function) => Err(stop),
             };
         }
         let mut awaited = Awaited { client: &*self.client, evaluation: &self.evaluation, call, reason: Some(CallCode::Cancelled) };
@@ -324,10 +384,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 awaited.reason = None;
                 Ok(answer)
             }
-            stop = self.stopped(by) => {
-                if matches!(stop, Stop::TimedOut) {
-                    awaited.reason = Some(CallCode::FunctionTimedOut);
-                }
+            stop = self.stopped(by, function) => {
+                awaited.reason = Some(stop.code());
                 Err(stop)
             }
         }
@@ -409,6 +467,7 @@ fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
     let (code, why) = match stop {
         Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
         Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
+        Stop::Revoked => (CallCode::Revoked, "an operator revoked it"),
     };
     spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), None)
 }
@@ -418,6 +477,7 @@ fn too_late(function: &Function, stop: Stop) -> Refused {
     match stop {
         Stop::Cancelled => Refused::new(CallCode::Cancelled, format!("{name}: the evaluation ended before the call ran")),
         Stop::TimedOut => Refused::new(CallCode::FunctionTimedOut, format!("{name}: its time-out passed before the call ran")),
+        Stop::Revoked => Refused::new(CallCode::Revoked, format!("{name}: an operator revoked this function; the call did not run")),
     }
 }
 

@@ -82,15 +82,3 @@ async fn a_sum_is_counted_as_the_guest_wrote_it() {
         assert!(message.contains(part), "{message}");
     }
 }
-
-#[tokio::test]
-async fn what_a_person_has_to_agree_to_does_not_run_unasked() {
-    let text = "[[principals.\"*\".callbacks.rules]]\nmode = \"allow\"\npatterns = [\"**\"]\n\
-                [[principals.\"*\".callbacks.rules]]\nmode = \"ask\"\npatterns = [\"text.*\"]\nask = { approvers = [\"uid:0\"] }\n";
-    let policy = Policy::compile(&toml::from_str(text).unwrap()).unwrap();
-    let operator = policy.grant(&Facts { uid: 1000, gid: 1000, ..Facts::default() }).callbacks.clone();
-    let scene = scene_for(Says::Echo, json!({}), Limits::DEFAULT, operator).await;
-    let (code, message) = failure(&call(&scene, ECHO, "{}").await);
-    assert!(code == CallCode::PermissionDenied && message.contains("a person has to agree"), "{message}");
-    assert!(!scene.journal.all().iter().any(|entry| entry.starts_with("ran ")));
-}

@@ -14,6 +14,8 @@ use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
+#[path = "call_ask_tests.rs"]
+mod asking;
 #[path = "call_budget_tests.rs"]
 mod budgets;
 
@@ -61,6 +63,10 @@ impl Callback for FakeClient {
             Says::Goes => CallAnswer::Gone,
             Says::Never => std::future::pending().await,
         }
+    }
+
+    fn parked(&self, note: &brig_protocol::client::ApprovalNote) {
+        self.journal.note(format!("parked {} {}", note.function, note.approval));
     }
 
     fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode) {
@@ -136,11 +142,22 @@ async fn scene_for(says: Says, permissions: Value, limits: Limits, operator: Sco
         client: Arc::new(FakeClient { says, journal: Arc::clone(&journal) }),
         audit: Arc::new(FakeAudit { full: false, never_on_disk: false, journal: Arc::clone(&journal) }),
         judges: Arc::new(Judges::default()),
+        wall: Arc::new(Wall::until(tokio::time::Instant::now() + Duration::from_secs(60))),
+        facts: Facts { uid: OWN.uid, ..Facts::default() },
+        policy: Arc::new(PolicyStore::new(crate::policy::Policy::compile(&crate::config::Config::default()).unwrap())),
+        policy_version: Arc::from(""),
+        revocations: Arc::new(Revocations::open(None).unwrap()),
+        approvals: Approvals::open(crate::approvals::Bounds::default(), None, recorder(&journal)).unwrap(),
         counts: Arc::new(Counters::default()).for_evaluation(),
-        until: Instant::now() + Duration::from_secs(60),
         cancelled: CancellationToken::new(),
     };
     Scene { calls, journal }
+}
+
+/// What approvals record goes where that of calls goes.
+fn recorder(journal: &Arc<Journal>) -> crate::approvals::Recorder {
+    let audit = FakeAudit { full: false, never_on_disk: false, journal: Arc::clone(journal) };
+    Box::new(move |event| audit.write(event).map(drop))
 }
 
 const CREATE: u32 = 0;

@@ -5,7 +5,7 @@
 //! stack or a path of one. Never runs a callback without a call that went all the
 //! way through [`super::call`].
 
-use brig_protocol::client::CallFailure;
+use brig_protocol::client::{ApprovalNote, CallFailure};
 use brig_protocol::codes::CallCode;
 use brig_protocol::worker::HostFailure;
 use serde_json::Value;
@@ -72,6 +72,9 @@ pub(crate) trait Callback: Send + Sync {
     /// Sends `host.call` and gives the client's answer. The caller keeps the deadline
     /// and may drop the future at any time; a late answer is then nobody's.
     fn host_call(&self, delivery: Delivery<'_>) -> impl Future<Output = CallAnswer> + Send;
+
+    /// Tells whoever asked for the evaluation that a call waits for a person. Never waits.
+    fn parked(&self, note: &ApprovalNote);
 
     /// Tells the client that nobody awaits a call any more. Never waits.
     fn host_cancel(&self, evaluation: &str, call: u64, reason: CallCode);

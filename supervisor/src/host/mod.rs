@@ -15,3 +15,4 @@ pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod turns;
 pub(crate) mod types;
+pub(crate) mod wall;

@@ -118,6 +118,12 @@ impl ScopeSet {
         self
     }
 
+    /// The same with another word of the operator's: a policy that holds by now.
+    pub(crate) fn under(&self, operator: &Self) -> Self {
+        let narrowed = self.layers.iter().filter(|(origin, _)| *origin != Origin::Operator).cloned();
+        Self { holder: operator.holder.clone(), layers: operator.layers.iter().cloned().chain(narrowed).collect() }
+    }
+
     /// Whether any rule looks at inputs, so that one must be read before a decision.
     pub(crate) fn looks_at_input(&self) -> bool {
         let adds_up = |rule: &Rule| rule.budgets.iter().any(|budget| budget.measure != Measure::Calls);
@@ -135,6 +141,11 @@ impl ScopeSet {
 }
 
 impl Scope {
+    /// Whether any rule needs a person.
+    pub(crate) fn asks(&self) -> bool {
+        self.rules().iter().any(|rule| rule.verdict == Verdict::Ask)
+    }
+
     /// Its rules, in the order written.
     pub(crate) fn rules(&self) -> &[Rule] {
         match self {

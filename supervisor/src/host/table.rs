@@ -85,6 +85,7 @@ impl Function {
 
 /// What the operator lets a principal call: what it declares itself, and what is configured.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Granted {
     /// Functions that its client declares.
     pub(crate) callbacks: ScopeSet,
@@ -114,6 +115,7 @@ impl Granted {
 
 /// All functions of one evaluation, and who may call them.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct FunctionTable {
     collections: Vec<String>,
     functions: Vec<Function>,

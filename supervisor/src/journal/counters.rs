@@ -1,73 +1,12 @@
-//! What budgets used, and records of approvals: kept for others.
+//! What budgets used: kept for policy.
 //!
-//! Owns their rows. Never decides: policy counts and approvals judge.
+//! Owns their rows. Never decides: policy counts.
 
 use super::{Journal, JournalFault, Level};
 use crate::policy::amount::Amount;
 use crate::policy::counters::{CounterStore, SavedCount, StoreFault};
 use rusqlite::params;
 use std::sync::Arc;
-
-/// A question to a person, as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ApprovalRow {
-    /// Its id.
-    pub(crate) id: String,
-    /// Whose evaluation asks.
-    pub(crate) uid: u32,
-    /// `pending`, or what was decided.
-    pub(crate) state: String,
-    /// When it was asked, in milliseconds since 1970.
-    pub(crate) asked_ms: i64,
-    /// When the row may be forgotten.
-    pub(crate) expires_ms: i64,
-    /// Everything, as JSON.
-    pub(crate) record: String,
-}
-
-#[cfg_attr(not(test), expect(dead_code, reason = "for approvals, which are not here yet"))]
-impl Journal {
-    /// Keeps an approval as it now is.
-    ///
-    /// # Errors
-    /// When the journal can not be written.
-    pub(crate) async fn put_approval(&self, row: ApprovalRow) -> Result<(), JournalFault> {
-        self.write(Level::Power, move |connection| {
-            connection
-                .prepare_cached(
-                    "INSERT INTO approvals (id, uid, state, asked, expires, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                     ON CONFLICT (id) DO UPDATE SET state = ?3, expires = ?5, record = ?6",
-                )?
-                .execute(params![row.id, row.uid, row.state, row.asked_ms, row.expires_ms, row.record])?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Approvals in one state, oldest first, at most `most`.
-    ///
-    /// # Errors
-    /// When the journal can not be read.
-    pub(crate) async fn approvals(&self, state: &str, most: u32) -> Result<Vec<ApprovalRow>, JournalFault> {
-        let state = state.to_owned();
-        self.read(move |connection| {
-            let mut query = connection
-                .prepare_cached("SELECT id, uid, state, asked, expires, record FROM approvals WHERE state = ?1 ORDER BY asked LIMIT ?2")?;
-            let rows = query.query_map(params![state, most], |row| {
-                Ok(ApprovalRow {
-                    id: row.get(0)?,
-                    uid: row.get(1)?,
-                    state: row.get(2)?,
-                    asked_ms: row.get(3)?,
-                    expires_ms: row.get(4)?,
-                    record: row.get(5)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
-}
 
 /// What budgets used, for the counters of policy.
 #[derive(Debug)]
@@ -145,30 +84,6 @@ mod tests {
         }
         let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
         assert_eq!(Counts::of(Arc::clone(&journal)).load_all(1_000).unwrap(), [saved("sum", "99.300000000001", 2_000)]);
-        journal.close().await;
-    }
-
-    #[tokio::test]
-    async fn approvals_are_there_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state");
-        let row = |state: &str| ApprovalRow {
-            id: "ap_1".to_owned(),
-            uid: 7,
-            state: state.to_owned(),
-            asked_ms: 1,
-            expires_ms: i64::MAX,
-            record: "{}".to_owned(),
-        };
-        {
-            let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
-            journal.put_approval(row("pending")).await.unwrap();
-            journal.close().await;
-        }
-        let journal = Journal::open(&StateDir::open(&path).unwrap(), RETENTION).unwrap();
-        assert_eq!(journal.approvals("pending", 10).await, Ok(vec![row("pending")]));
-        journal.put_approval(row("denied")).await.unwrap();
-        assert_eq!(journal.approvals("pending", 10).await, Ok(vec![]));
         journal.close().await;
     }
 }

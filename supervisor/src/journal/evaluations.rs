@@ -148,9 +148,7 @@ impl Journal {
                     "DELETE FROM evaluations WHERE id IN (SELECT id FROM evaluations WHERE expires < ?1 AND state <> 'running' LIMIT ?2)",
                 )?
                 .execute(params![now, AT_ONCE])?;
-            for table in ["counters", "approvals"] {
-                connection.prepare_cached(&format!("DELETE FROM {table} WHERE expires < ?1"))?.execute(params![now])?;
-            }
+            connection.prepare_cached("DELETE FROM counters WHERE expires < ?1")?.execute(params![now])?;
             connection.execute_batch("PRAGMA incremental_vacuum(256)")?;
             Ok(())
         };

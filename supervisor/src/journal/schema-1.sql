@@ -75,15 +75,3 @@ CREATE TABLE counters (
     PRIMARY KEY (uid, key, begins)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX counters_expiring ON counters (expires);
-
--- Questions to people, and what was decided: the whole record as JSON.
-CREATE TABLE approvals (
-    id TEXT NOT NULL PRIMARY KEY,
-    uid INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    asked INTEGER NOT NULL,
-    expires INTEGER NOT NULL,
-    record TEXT NOT NULL
-) STRICT;
-CREATE INDEX approvals_by_state ON approvals (state, asked);
-CREATE INDEX approvals_expiring ON approvals (expires);

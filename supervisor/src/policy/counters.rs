@@ -164,7 +164,6 @@ impl Counters {
     ///
     /// # Errors
     /// [`StoreFault`] when it can not be read.
-    #[cfg_attr(not(test), expect(dead_code, reason = "begun by the journal, which has a store"))]
     pub(crate) fn kept_in(store: Box<dyn CounterStore>, clock: Box<dyn Clock>) -> Result<Self, StoreFault> {
         let mut counts = All::new();
         for saved in store.load_all(clock.now_ms())? {

@@ -209,6 +209,13 @@ impl Policy {
         })
     }
 
+    /// Whether any rule needs a person.
+    pub(crate) fn asks(&self) -> bool {
+        let Some(Sections { uids, units, gids, everybody }) = &self.sections else { return false };
+        let mut all = uids.values().chain(units.values()).chain(gids.iter().map(|(_, section)| section)).chain(everybody);
+        all.any(|section| section.callbacks.asks() || section.functions.asks())
+    }
+
     /// Names this policy: the same tables have the same version.
     pub(crate) const fn version(&self) -> &Arc<str> {
         &self.version

@@ -128,7 +128,6 @@ impl Selector {
     }
 
     /// Whether this peer is meant.
-    #[cfg_attr(not(test), expect(dead_code, reason = "asked of whoever approves a call"))]
     pub(crate) fn matches(&self, facts: &Facts) -> bool {
         match self {
             Self::Uid(uid) => facts.uid == *uid,

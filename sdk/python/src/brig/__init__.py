@@ -20,6 +20,7 @@ from .requests import (
     Permissions,
 )
 from .results import (
+    ApprovalNote,
     CallRecord,
     CheckResult,
     ErrorCause,
@@ -38,6 +39,7 @@ from .version import VERSION as __version__
 from .vm import AsyncVm
 
 __all__ = [
+    "ApprovalNote",
     "AsyncClient",
     "AsyncVm",
     "BrigError",

@@ -143,6 +143,9 @@ class AsyncClient:
         listeners = {name: options.get(name) for name in ("on_stdout", "on_stderr", "on_warning")}
         listens = any(listener is not None for listener in listeners.values())
         params = evaluate_params(source, functions, options, listens)
+        # Told without being asked for.
+        listeners["on_approval"] = options.get("on_approval")
+        listens = listens or listeners["on_approval"] is not None
         handlers = {**kept, **functions.handlers}
         offer = Offer(handlers, contextvars.copy_context(), **listeners) if handlers or listens else None
         cancellation = options.get("cancellation")

@@ -18,7 +18,7 @@ from typing import Any
 from .calls import CallContext, Failure, Handler, Output, refusal
 from .errors import BrigError
 from .lines import LineReader
-from .results import EvaluationWarning, warning_of
+from .results import ApprovalNote, EvaluationWarning, approval_of, warning_of
 from .wire_json import decode, line
 
 #: Longest line that brigd takes, in bytes.
@@ -39,6 +39,7 @@ class Offer:
     on_stdout: Callable[[str], object] | None = None
     on_stderr: Callable[[str], object] | None = None
     on_warning: Callable[[EvaluationWarning], object] | None = None
+    on_approval: Callable[[ApprovalNote], object] | None = None
 
 
 @dataclass
@@ -223,6 +224,10 @@ class Connection(asyncio.Protocol):
             offer = self._offer(evaluation)
             if offer is not None:
                 self._listen(offer, offer.on_warning, warning_of(params.get("warning")))
+        elif method == "evaluation.approval":
+            offer = self._offer(evaluation)
+            if offer is not None:
+                self._listen(offer, offer.on_approval, approval_of(params))
         # A newer brigd may tell more.
 
     def _listen(self, offer: Offer, listener: Callable[[Any], object] | None, told: object) -> None:

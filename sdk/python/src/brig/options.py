@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from .functions import HostFunctionsLike
 from .requests import Cancellation, Form, Language, Limits, OutputOptions, Permissions
-from .results import EvaluationWarning
+from .results import ApprovalNote, EvaluationWarning
 
 if TYPE_CHECKING:
     from .blocking import Vm
@@ -51,6 +51,8 @@ class VmEvaluateOptions(_ProgramOptions, total=False):
     on_stdout: Callable[[str], object] | None
     on_stderr: Callable[[str], object] | None
     on_warning: Callable[[EvaluationWarning], object] | None
+    #: Is told of each host call that waits for a person.
+    on_approval: Callable[[ApprovalNote], object] | None
 
 
 class EvaluateOptions(VmEvaluateOptions, total=False):

@@ -27,6 +27,21 @@ class EvaluationWarning:
 
 
 @dataclass(frozen=True)
+class ApprovalNote:
+    """A host call waits for a person, and with it the evaluation's wall clock."""
+
+    evaluation: str
+    #: Its number within the evaluation.
+    call: int
+    #: ``collection.function``.
+    function: str
+    #: The id by which an approver finds it, ``ap_…``.
+    approval: str
+    #: How long it is awaited.
+    expires_in_ms: int
+
+
+@dataclass(frozen=True)
 class CallRecord:
     """One host call."""
 
@@ -241,6 +256,17 @@ def warning_of(told: Any) -> EvaluationWarning:
     """A warning, as it is told or as a result has it."""
     members = told if isinstance(told, dict) else {}
     return EvaluationWarning(str(members.get("code", "")), str(members.get("message", "")), members.get("path"))
+
+
+def approval_of(told: dict[str, Any]) -> ApprovalNote:
+    """That a call waits for a person, as it is told."""
+    return ApprovalNote(
+        evaluation=str(told.get("evaluation", "")),
+        call=int(told.get("call", 0)),
+        function=str(told.get("function", "")),
+        approval=str(told.get("approval", "")),
+        expires_in_ms=int(told.get("expiresInMs", 0)),
+    )
 
 
 def error_of(told: Any) -> EvaluationError | None:

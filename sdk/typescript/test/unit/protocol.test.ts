@@ -382,6 +382,7 @@ test("output and warnings are told while the program runs", async () => {
       onStdout: (text) => told.push(["out", text]),
       onStderr: (text) => told.push(["err", text]),
       onWarning: (warning) => told.push(["warning", warning.code]),
+      onApproval: (note) => told.push([note.approval, note.function]),
     });
     const server = await peer;
     const request = await server.expect("evaluate");
@@ -389,10 +390,12 @@ test("output and warnings are told while the program runs", async () => {
     server.send({ method: "evaluation.output", params: { evaluation: "ev_1", stream: "stdout", text: "a\n" } });
     server.send({ method: "evaluation.output", params: { evaluation: "ev_1", stream: "stderr", text: "b\n" } });
     server.send({ method: "evaluation.warning", params: { evaluation: "ev_1", warning: { code: "limit_near", message: "m" } } });
+    const note = { evaluation: "ev_1", call: 1, function: "a.b", approval: "ap_1", expiresInMs: 5 };
+    server.send({ method: "evaluation.approval", params: note });
     server.send({ method: "evaluation.dream", params: { evaluation: "ev_1" } });
     server.answer(request.id, succeeded(1));
     await running;
-    assert.deepEqual(told, [["out", "a\n"], ["err", "b\n"], ["warning", "limit_near"]]);
+    assert.deepEqual(told, [["out", "a\n"], ["err", "b\n"], ["warning", "limit_near"], ["ap_1", "a.b"]]);
   });
 });
 

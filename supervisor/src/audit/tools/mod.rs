@@ -5,7 +5,7 @@
 
 mod export;
 mod show;
-mod tail;
+pub(crate) mod tail;
 
 use super::record::Hash;
 use super::verify::{Report, verify};
@@ -58,7 +58,7 @@ enum Outcome {
 
 /// Why a tool can not go on.
 #[derive(Debug, thiserror::Error)]
-enum ToolFault {
+pub(crate) enum ToolFault {
     #[error("{0}")]
     Said(String),
     #[error("standard output can not be written: {0}")]
@@ -100,7 +100,11 @@ impl Place {
     }
 }
 
-fn hash(text: &str) -> Result<Hash, String> {
+/// A hash as it is printed.
+///
+/// # Errors
+/// What a hash looks like.
+pub(crate) fn hash(text: &str) -> Result<Hash, String> {
     Hash::parse(text.as_bytes()).ok_or_else(|| "a hash has 64 lower-case hexadecimal digits".to_owned())
 }
 

@@ -3,6 +3,7 @@
 use super::show::Shown;
 use super::{Outcome, Place, ToolFault};
 use crate::audit::segment;
+use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write};
@@ -54,29 +55,66 @@ fn unreadable(path: &Path, fault: &std::io::Error) -> ToolFault {
     ToolFault::Said(format!("{} can not be read: {fault}", path.display()))
 }
 
+/// The last lines of a folder, and the place after them.
+fn last_lines(folder: &Path, lines: usize) -> Result<(VecDeque<Vec<u8>>, Cursor), ToolFault> {
+    let numbers = segment::list(folder).map_err(|fault| unreadable(folder, &fault))?;
+    let Some(newest) = numbers.last().copied() else {
+        return Err(ToolFault::Said(format!("{} has no audit records", folder.display())));
+    };
+    let mut last = VecDeque::new();
+    let mut cursor = Cursor::open(folder, newest)?;
+    keep_last(&mut cursor, lines, &mut last)?;
+    // Older segments, for what the newest has too little of.
+    for number in numbers.iter().rev().skip(1).copied() {
+        if last.len() >= lines {
+            break;
+        }
+        let mut older = VecDeque::new();
+        keep_last(&mut Cursor::open(folder, number)?, lines, &mut older)?;
+        while last.len() < lines
+            && let Some(line) = older.pop_back()
+        {
+            last.push_front(line);
+        }
+    }
+    Ok((last, cursor))
+}
+
+fn keep_last(cursor: &mut Cursor, lines: usize, last: &mut VecDeque<Vec<u8>>) -> Result<(), ToolFault> {
+    while let Some(line) = cursor.next_line()? {
+        last.push_back(line);
+        if last.len() > lines {
+            last.pop_front();
+        }
+    }
+    Ok(())
+}
+
+/// The last records as they are, oldest first: no more than so many, and of them only the
+/// newest that have no more than so many bytes together.
+///
+/// # Errors
+/// When they can not be read, or one is not as it was written.
+pub(crate) fn last_records(folder: &Path, lines: usize, bytes: usize) -> Result<Vec<Box<RawValue>>, ToolFault> {
+    let (last, _) = last_lines(folder, lines)?;
+    let (mut records, mut length) = (Vec::new(), 0usize);
+    for line in last.into_iter().rev() {
+        length = length.saturating_add(line.len());
+        if length > bytes {
+            break;
+        }
+        let record = Shown::read(&line).and_then(|_| String::from_utf8(line).ok()).and_then(|line| RawValue::from_string(line).ok());
+        let broken = || ToolFault::Said("a line is not a record as it was written: verify the audit".to_owned());
+        records.push(record.ok_or_else(broken)?);
+    }
+    records.reverse();
+    Ok(records)
+}
+
 impl TailArgs {
     pub(super) fn run(&self, out: &mut impl Write) -> Result<Outcome, ToolFault> {
         let folder = self.place.folder()?;
-        let numbers = segment::list(&folder).map_err(|fault| unreadable(&folder, &fault))?;
-        let Some(newest) = numbers.last().copied() else {
-            return Err(ToolFault::Said(format!("{} has no audit records", folder.display())));
-        };
-        let mut last = VecDeque::new();
-        let mut cursor = Cursor::open(&folder, newest)?;
-        self.keep_last(&mut cursor, &mut last)?;
-        // Older segments, for what the newest has too little of.
-        for number in numbers.iter().rev().skip(1).copied() {
-            if last.len() >= self.lines {
-                break;
-            }
-            let mut older = VecDeque::new();
-            self.keep_last(&mut Cursor::open(&folder, number)?, &mut older)?;
-            while last.len() < self.lines
-                && let Some(line) = older.pop_back()
-            {
-                last.push_front(line);
-            }
-        }
+        let (last, mut cursor) = last_lines(&folder, self.lines)?;
         let mut outcome = Outcome::Good;
         for line in last {
             self.print(out, &line, &mut outcome)?;
@@ -88,16 +126,6 @@ impl TailArgs {
             out.flush()?;
             self.follow(out, &folder, &mut cursor, &mut outcome)?;
         }
-    }
-
-    fn keep_last(&self, cursor: &mut Cursor, last: &mut VecDeque<Vec<u8>>) -> Result<(), ToolFault> {
-        while let Some(line) = cursor.next_line()? {
-            last.push_back(line);
-            if last.len() > self.lines {
-                last.pop_front();
-            }
-        }
-        Ok(())
     }
 
     /// Prints what has come; then the next segment if there is one, else a pause.

@@ -1,12 +1,12 @@
 //! The states of one host call before it runs.
 //!
-//! Owns the order: what a worker claimed is permitted, then valid, then charged to its
+//! Owns the order: what a worker claimed is permitted, then valid, then agreed to, then charged to its
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
 use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::configured::{CallFacts, Prepared};
-use crate::host::permission::{self, Input, Permit, Question, Refusal, ScopeSet};
+use crate::host::permission::{self, AskTerms, Input, Permit, Question, Refusal, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable, Granted};
 use crate::policy::counters::{EvaluationCounts, Taken};
@@ -24,6 +24,8 @@ pub(crate) struct Claimed {
     table: Arc<FunctionTable>,
     function: u32,
     input: Box<RawValue>,
+    /// Other scopes than those of the table: of a policy that came after it.
+    scopes: Option<ScopeSet>,
     facts: CallFacts,
     /// What another policy says by now, if there is another than at the begin.
     changed: Option<Granted>,
@@ -45,6 +47,12 @@ pub(crate) struct Valid {
     /// For the record.
     input: Payload,
     prepared: Option<Prepared>,
+}
+
+/// A valid call to which everybody has agreed who has to.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    valid: Valid,
 }
 
 /// A valid call that has what it takes of its budgets. Dropped before it begins, it
@@ -93,7 +101,17 @@ impl Refused {
 impl Claimed {
     pub(super) fn new(table: Arc<FunctionTable>, function: u32, input: Box<RawValue>, facts: CallFacts) -> Self {
         let changed = table.changed();
-        Self { table, function, input, facts, changed }
+        Self { table, function, input, scopes: None, facts, changed }
+    }
+
+    /// To be decided within these scopes.
+    pub(super) fn within(self, scopes: ScopeSet) -> Self {
+        Self { scopes: Some(scopes), ..self }
+    }
+
+    /// Whose terms hold: the policy's of the begin, or of one that came while a person thought.
+    fn terms<'c>(&'c self, function: &'c Function) -> &'c ScopeSet {
+        self.scopes.as_ref().unwrap_or_else(|| self.table.scopes(function))
     }
 
     pub(super) fn function(&self) -> Result<&Function, Refused> {
@@ -125,7 +143,7 @@ impl Claimed {
 
     /// Whom a call has to be allowed by: policy as it was at the begin, and as it is now.
     fn scopes<'c>(&'c self, function: &'c Function) -> impl Iterator<Item = &'c ScopeSet> {
-        std::iter::once(self.table.scopes(function)).chain(self.changed.iter().map(|granted| granted.scopes(function)))
+        std::iter::once(self.terms(function)).chain(self.changed.iter().map(|granted| granted.scopes(function)))
     }
 
     /// The schemas that rules look at its input with.
@@ -161,8 +179,8 @@ impl Claimed {
             rule: Some(refusal.rule),
             retry_after_ms: None,
         };
-        let permit = permission::decide(self.table.scopes(function), &question).map_err(refused)?;
-        // The terms are those of the begin; what is denied by now is denied at once.
+        let permit = permission::decide(self.terms(function), &question).map_err(refused)?;
+        // The terms are those of the begin, or of the end of a wait; what is denied by now is denied at once.
         if let Some(changed) = &self.changed {
             permission::decide(changed.scopes(function), &question).map_err(refused)?;
         }
@@ -206,33 +224,62 @@ impl Permitted {
                 prepared = Some(made.map_err(|fault| invalid_input(function, &fault))?);
             }
         }
+        if permit.ask().is_some() {
+            // A person must not be shown another input than the function gets, as of a key
+            // that is there twice: only what has one tree is asked about.
+            claimed.readable(function)?;
+        }
         let input = function.recorded(claimed.input.get());
         Ok(Valid { claimed, permit, input, prepared })
     }
 }
 
 impl Valid {
-    /// Refuses what a person would have to agree to: there is no way to ask one yet.
-    pub(super) fn unasked(self) -> Result<Self, Refused> {
-        let Some(terms) = self.permit.ask() else { return Ok(self) };
-        let name = &self.claimed.function()?.full_name;
-        let message = format!("permission denied for {name}: a person has to agree to this call, and nobody can be asked here");
-        Err(Refused { rule: Some(terms.rule.clone()), ..Refused::new(CallCode::PermissionDenied, message) })
+    /// Who has to agree, if anybody has.
+    pub(super) const fn ask(&self) -> Option<&Arc<AskTerms>> {
+        self.permit.ask()
     }
 
-    /// Whether [`Valid::charged`] waits for a disk.
+    /// SHA-256 of the input's text.
+    pub(super) fn input_sha256(&self) -> String {
+        self.input.sha256()
+    }
+
+    /// The input, to be shown to somebody while it waits here.
+    pub(super) fn shared_input(&self) -> Arc<RawValue> {
+        Arc::from(RawValue::to_owned(&self.claimed.input))
+    }
+
+    /// What the record holds of the input.
+    pub(super) fn recorded_input(&self) -> Payload {
+        self.input.clone()
+    }
+
+    /// The input, to be claimed anew.
+    pub(super) fn into_input(self) -> Box<RawValue> {
+        self.claimed.input
+    }
+
+    /// Everybody has agreed who has to: [`super::agree`] says so, and nothing else.
+    pub(super) const fn agreed(self) -> Agreed {
+        Agreed { valid: self }
+    }
+}
+
+impl Agreed {
+    /// Whether [`Agreed::charged`] waits for a disk.
     pub(super) fn waits(&self, counts: &EvaluationCounts) -> bool {
-        counts.waits(self.permit.charges())
+        counts.waits(self.valid.permit.charges())
     }
 
     /// Takes what the permit says of budgets, all of it or nothing.
     pub(super) fn charged(self, counts: &Arc<EvaluationCounts>) -> Result<Charged, Refused> {
-        match counts.take(self.permit.charges()) {
-            Ok(taken) => Ok(Charged { valid: self, taken }),
+        match counts.take(self.valid.permit.charges()) {
+            Ok(taken) => Ok(Charged { valid: self.valid, taken }),
             Err(short) => Err(Refused {
                 code: CallCode::BudgetExhausted,
-                message: short.sentence(&self.claimed.function()?.full_name),
-                rule: Some(self.permit.rule().to_owned()),
+                message: short.sentence(&self.valid.claimed.function()?.full_name),
+                rule: Some(self.valid.permit.rule().to_owned()),
                 retry_after_ms: short.retry_after_ms(),
             }),
         }

@@ -1,0 +1,76 @@
+//! `functions.*` and `principals.*`: taking away at once, and giving back.
+
+use super::Speaker;
+use super::methods::said;
+use crate::audit::event::Revoked;
+use crate::service::{Act, Service};
+use brig_protocol::admin::{EndedResult, Person, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevokeParams};
+use brig_protocol::rpc::ErrorData;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// No call of these functions any more; those that run are ended by themselves, for each
+/// of them listens.
+///
+/// # Errors
+/// The pattern can match nothing, or as many are revoked as may be.
+pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, params: RevokeParams) -> Result<EndedResult, ErrorData> {
+    let entry = entry(speaker, params.pattern, params.reason)?;
+    let record = entry.clone();
+    let pattern = service.revocations.revoke_function(entry)?;
+    let named = |name: &str| name.split_once('.').is_some_and(|(collection, function)| pattern.matches(collection, function));
+    let evaluations = service.running.calling(named);
+    service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Function(&record.target)), record.reason.as_deref());
+    Ok(EndedResult { evaluations, persisted: saved(service).await })
+}
+
+/// Takes that back.
+///
+/// # Errors
+/// It is not revoked.
+pub(super) async fn restore_functions(service: &Arc<Service>, speaker: &Speaker, params: RestoreParams) -> Result<(), ErrorData> {
+    service.revocations.restore_function(&params.pattern)?;
+    service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Function(&params.pattern)), None);
+    saved(service).await;
+    Ok(())
+}
+
+/// Nothing of this principal any more; what it runs is ended.
+///
+/// # Errors
+/// There is no such principal, or as many are revoked as may be.
+pub(super) async fn revoke_principal(
+    service: &Arc<Service>,
+    speaker: &Speaker,
+    params: PrincipalRevokeParams,
+) -> Result<EndedResult, ErrorData> {
+    let entry = entry(speaker, params.principal, params.reason)?;
+    let record = entry.clone();
+    let selector = service.revocations.revoke_principal(entry)?;
+    let evaluations = service.running.revoke(|facts| selector.matches(facts));
+    service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Principal(&record.target)), record.reason.as_deref());
+    Ok(EndedResult { evaluations, persisted: saved(service).await })
+}
+
+/// Takes that back.
+///
+/// # Errors
+/// It is not revoked.
+pub(super) async fn restore_principal(service: &Arc<Service>, speaker: &Speaker, params: PrincipalParams) -> Result<(), ErrorData> {
+    service.revocations.restore_principal(&params.principal)?;
+    service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Principal(&params.principal)), None);
+    saved(service).await;
+    Ok(())
+}
+
+fn entry(speaker: &Speaker, target: String, reason: Option<String>) -> Result<Revocation, ErrorData> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let at_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    Ok(Revocation { target, by: Person { uid: speaker.facts.uid }, at_ms, reason: said("reason", reason)? })
+}
+
+/// Whether the list is on the disk. Off the async threads: it waits for the disk.
+async fn saved(service: &Arc<Service>) -> bool {
+    let service = Arc::clone(service);
+    tokio::task::spawn_blocking(move || service.revocations.save()).await.unwrap_or(false)
+}
