@@ -54,7 +54,7 @@ async fn with(client: &Client, words: &Words, options: &CallOptions, linked: boo
     };
     let name = names::function(&listed, &words.collection, function)?;
     let command = escaped(&format!("{prefix} {function}"), 400);
-    if !(words.help || !words.flags.is_empty()) {
+    if !words.help && words.flags.is_empty() {
         // Needs no schema: also for those who may call the function and not see it.
         return made(client, &name, base(options)?.unwrap_or_default(), options, &command).await;
     }
