@@ -200,7 +200,7 @@ impl Evaluate {
             }
             None => None,
         };
-        let stream = self.offer.on_output.is_some();
+        let stream = self.offer.on_output.is_some() || self.offer.on_warning.is_some();
         Ok(EvaluateParams {
             source: Cow::Borrowed(&self.source),
             form: self.form,

@@ -5,6 +5,7 @@
 //! secret.
 
 pub(crate) mod layers;
+pub(crate) mod observe;
 pub(crate) mod tool;
 
 use crate::audit::{Durability, Rules};
@@ -51,6 +52,10 @@ pub(crate) struct Config {
     pub(crate) principals: BTreeMap<String, PrincipalTable>,
     /// Functions of the operator.
     pub(crate) functions: Functions,
+    /// Who is shown figures.
+    metrics: observe::Metrics,
+    /// Who is told of each evaluation.
+    telemetry: observe::Telemetry,
 }
 
 /// `[functions]`
@@ -457,6 +462,8 @@ impl Config {
             let log = brig_protocol::escape::escaped(&self.server.log, 100);
             return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
         }
+        self.shown()?;
+        self.told()?;
         crate::policy::Policy::compile_with(self, accounts, None).map(drop)
     }
 

@@ -216,6 +216,11 @@ impl Doors {
         Arc::new(Self { most, most_each, open: Mutex::new(HashMap::new()) })
     }
 
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
     /// One more connection of `uid`, or the setting that it would go beyond.
     ///
     /// # Errors

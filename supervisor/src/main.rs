@@ -31,6 +31,7 @@ mod service;
 mod settings;
 mod spawn;
 mod state;
+mod telemetry;
 mod tools;
 mod vm;
 mod watchdog;

@@ -3,15 +3,23 @@
 //! Owns the choice between the log and the audit's folder. Never drops a record: what can
 //! not be written is told, and the call it stands before does not run.
 
-use crate::audit::event::StopReason;
+use crate::audit::event::{Labels, StopReason};
 use crate::audit::{AuditFault, AuditLog, AuditSink, Event, OpenFault, Written};
 use crate::config::Config;
+use crate::metrics::Counter;
 use brig_protocol::admin::AuditStatus;
 use std::path::PathBuf;
 
+/// Where records go, and how many could not.
+#[derive(Debug)]
+pub(crate) struct Records {
+    place: Place,
+    failures: Counter,
+}
+
 /// The log, or a folder.
 #[derive(Debug)]
-pub(crate) enum Records {
+enum Place {
     /// Structured events of the log, under the target `brigd::audit`.
     Log,
     /// A chain of records.
@@ -24,17 +32,25 @@ impl Records {
     /// # Errors
     /// When the folder can not be used, or somebody changed what is in it.
     pub(crate) fn open(config: &Config) -> Result<Self, OpenFault> {
-        Ok(match config.audit_rules() {
-            Some(rules) => Self::Chain(AuditLog::open(rules)?),
-            None => Self::Log,
-        })
+        let Some(rules) = config.audit_rules() else { return Ok(Self::to_log()) };
+        Ok(Self { place: Place::Chain(AuditLog::open(rules)?), failures: Counter::default() })
+    }
+
+    /// To the log only.
+    pub(crate) fn to_log() -> Self {
+        Self { place: Place::Log, failures: Counter::default() }
+    }
+
+    /// How many records could not be written.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.get()
     }
 
     /// How far the records are, for operators.
     pub(crate) fn status(&self) -> AuditStatus {
-        match self {
-            Self::Log => AuditStatus { place: "log".to_owned(), ..AuditStatus::default() },
-            Self::Chain(log) => {
+        match &self.place {
+            Place::Log => AuditStatus { place: "log".to_owned(), ..AuditStatus::default() },
+            Place::Chain(log) => {
                 let (folder, last, on_disk, failed) = log.told();
                 AuditStatus {
                     place: folder.display().to_string(),
@@ -49,9 +65,9 @@ impl Records {
 
     /// The folder of the records; none when they go to the log.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
-        match self {
-            Self::Log => None,
-            Self::Chain(log) => Some(log.told().0),
+        match &self.place {
+            Place::Log => None,
+            Place::Chain(log) => Some(log.told().0),
         }
     }
 
@@ -65,46 +81,54 @@ impl Records {
 
     /// Records the end of brigd.
     pub(crate) async fn close(&self, reason: StopReason<'_>) {
-        match self {
-            Self::Log => {}
-            Self::Chain(log) => log.close(reason).await,
+        match &self.place {
+            Place::Log => {}
+            Place::Chain(log) => log.close(reason).await,
         }
     }
 }
 
 impl AuditSink for Records {
     fn write(&self, event: &Event<'_>) -> Result<Written, AuditFault> {
-        match self {
-            Self::Chain(log) => log.write(event),
-            Self::Log => {
-                log(event)?;
-                Ok(Written(0))
-            }
+        let written = match &self.place {
+            Place::Chain(log) => log.write(event),
+            Place::Log => log(event).map(|()| Written(0)).map_err(AuditFault::from),
+        };
+        if written.is_err() {
+            self.failures.count();
         }
+        written
     }
 
     async fn settled(&self, written: Written) -> Result<(), AuditFault> {
-        match self {
-            Self::Chain(log) => log.settled(written).await,
-            Self::Log => Ok(()),
+        let settled = match &self.place {
+            Place::Chain(log) => log.settled(written).await,
+            Place::Log => Ok(()),
+        };
+        if settled.is_err() {
+            self.failures.count();
         }
+        settled
     }
 }
 
 /// Host calls and decisions are of interest to everybody; that programs ran, to who asks.
 fn log(event: &Event<'_>) -> std::io::Result<()> {
-    let text = || serde_json::to_string(event);
-    match event {
-        Event::EvaluationStarted { .. } | Event::EvaluationEnded { .. } => {
-            if tracing::enabled!(target: "brigd::audit", tracing::Level::DEBUG) {
-                tracing::debug!(target: "brigd::audit", record = %text()?, "audit record");
-            }
-        }
-        _ => {
-            if tracing::enabled!(target: "brigd::audit", tracing::Level::INFO) {
-                tracing::info!(target: "brigd::audit", record = %text()?, "audit record");
-            }
-        }
+    let quiet = matches!(event, Event::EvaluationStarted { .. } | Event::EvaluationEnded { .. });
+    let heard = if quiet {
+        tracing::enabled!(target: "brigd::audit", tracing::Level::DEBUG)
+    } else {
+        tracing::enabled!(target: "brigd::audit", tracing::Level::INFO)
+    };
+    if !heard {
+        return Ok(());
+    }
+    let record = serde_json::to_string(event)?;
+    let Labels { evaluation, uid, function, call, code, rule } = event.labels();
+    if quiet {
+        tracing::debug!(target: "brigd::audit", evaluation, uid, function, call, code, rule, %record, "audit record");
+    } else {
+        tracing::info!(target: "brigd::audit", evaluation, uid, function, call, code, rule, %record, "audit record");
     }
     Ok(())
 }

@@ -73,9 +73,11 @@ impl Service {
     pub(crate) fn reload(&self, by: By<'_>) -> Result<Reloaded, ConfigFault> {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(self.policy.current().version());
+        let [taken_over, refused] = &self.metrics.reloads;
         let (policy, config, catalogue) = match self.read_again() {
             Ok(read) => read,
             Err(fault) => {
+                refused.count();
                 self.audit.note(&policy_refused(&old, &fault.to_string(), by));
                 return Err(fault);
             }
@@ -87,6 +89,7 @@ impl Service {
         self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
         self.replace_catalogue(catalogue);
+        taken_over.count();
         Ok(Reloaded { after_restart })
     }
 }

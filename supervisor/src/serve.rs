@@ -9,12 +9,14 @@ use crate::audit::event::{By, StopReason};
 use crate::config::Config;
 use crate::connection;
 use crate::listener::{BindFault, Listener, Peer};
+use crate::metrics;
 use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::reload::{self, Source};
 use crate::service::{Phase, Service};
 use crate::settings::{self, Arguments, Fault};
+use crate::telemetry::Telemetry;
 use crate::watchdog;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::{self, ErrorData};
@@ -76,6 +78,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         (None, Some(path)) => Some(Listener::bind(path, config.admin_socket_mode()?)?),
         (None, None) => None,
     };
+    let figures = metrics::Door::open(&config.shown()?).await?;
     let source = Source::new(Arc::clone(arguments));
     let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
     service.audit.note(&Event::Started {
@@ -87,6 +90,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     tracing::info!(place = listener.place(), level = %sandbox.level, %layers, "brigd takes clients");
     notify::ready(&shown(&service));
 
+    let exporting = Telemetry::start(&service);
     let tracker = TaskTracker::new();
     let keeping = tokio::spawn(Arc::clone(&service.approvals).keep());
     let admins = admin.map(|listener| {
@@ -98,7 +102,8 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         () = keep_house(&service) => "the end of its time",
         () = tell_status(&service, signals.status) => "the end of its signals",
         () = reload_when_asked(&service, signals.reload) => "the end of its signals",
-        () = watchdog::keep_fed(&service.pool) => "the end of its watch",
+        () = figures.serve(&service) => "the end of its figures",
+        () = watchdog::keep_fed(&service.pool, &service.metrics) => "the end of its watch",
         () = service.asked_to_stop() => "an operator",
         name = signals.stop.received() => name,
     };
@@ -113,6 +118,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     if let Some(admins) = admins {
         admins.abort();
     }
+    service.telemetry.close(exporting).await;
     service.journal.close().await;
     if tokio::time::timeout(LAST_WORKERS, pool.shutdown()).await.is_err() {
         tracing::warn!("some workers were not reaped in time; they die with their nursery");

@@ -24,6 +24,7 @@ use crate::pool::Pool;
 use crate::records::Records;
 use crate::reload::{Source, check_asking};
 use crate::settings::Fault;
+use crate::telemetry::Telemetry;
 use crate::vm::Vms;
 use brig_protocol::admin::COMMENT_BYTES;
 use brig_protocol::escape::escaped;
@@ -64,6 +65,8 @@ pub(crate) struct Service {
     pub(crate) answers: Arc<Answers>,
     /// What happened, counted.
     pub(crate) metrics: Metrics,
+    /// Who is told of evaluations.
+    pub(crate) telemetry: Telemetry,
     /// Evaluations that run.
     pub(crate) running: Arc<Registry>,
     /// Workers that are kept between evaluations.
@@ -124,6 +127,7 @@ impl Service {
             doors: Doors::new(config.clients.connections, config.clients.connections_each),
             answers: Answers::new(),
             metrics: Metrics::default(),
+            telemetry: Telemetry::new(config.told()?),
             running: Arc::default(),
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),

@@ -104,6 +104,9 @@ pub(crate) enum Fault {
     /// The host's, or the operator's.
     #[error(transparent)]
     Bind(#[from] BindFault),
+    /// The operator's: figures can not be shown where they are to be.
+    #[error(transparent)]
+    Figures(#[from] crate::metrics::OpenFault),
     /// The host's, or somebody's who changed records.
     #[error(transparent)]
     Audit(#[from] crate::audit::OpenFault),
@@ -130,7 +133,7 @@ impl Fault {
         match self {
             Self::Config(_) | Self::NoSocket | Self::NoWorker { .. } | Self::Functions(_) => 2,
             Self::Pool(_) | Self::Cgroup(_) => 3,
-            Self::Bind(_) => 4,
+            Self::Bind(_) | Self::Figures(_) => 4,
             Self::Audit(_) | Self::State(_) | Self::StateFile(_) | Self::Journal(_) => 5,
             Self::System { .. } => 1,
         }

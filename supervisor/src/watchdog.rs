@@ -6,6 +6,7 @@
 //! requests is no reason to be restarted.
 
 use crate::evaluation::Program;
+use crate::metrics::{Counter, Metrics};
 use crate::notify;
 use crate::pool::{Lease, Pool};
 use brig_protocol::worker::{FromWorker, evaluate_frame, read_from_worker};
@@ -17,18 +18,18 @@ use tokio::time::Instant;
 const SHORTEST: Duration = Duration::from_millis(300);
 
 /// Feeds the watchdog while probes pass. Never ends; does nothing when nobody watches.
-pub(crate) async fn keep_fed(pool: &Pool) {
+pub(crate) async fn keep_fed(pool: &Pool, metrics: &Metrics) {
     let Some(limit) = sd_notify::watchdog_enabled().filter(|limit| *limit >= SHORTEST) else {
         return std::future::pending().await;
     };
     // Two probes in a row may fail before the service manager acts.
     let period = limit / 3;
     tracing::info!(limit_ms = limit.as_millis(), "the service manager watches");
-    feed(period, || probe(pool), notify::alive).await
+    feed(period, || probe(pool), notify::alive, &metrics.probes).await
 }
 
 /// Probes once in each period, and tells of each probe that passed within it.
-async fn feed<P, F>(period: Duration, probe: P, alive: F)
+async fn feed<P, F>(period: Duration, probe: P, alive: F, [passed, failed, late]: &[Counter; 3])
 where
     P: AsyncFn() -> Result<(), String>,
     F: Fn(),
@@ -37,9 +38,18 @@ where
     loop {
         let begun = Instant::now();
         match tokio::time::timeout(period, probe()).await {
-            Ok(Ok(())) => alive(),
-            Ok(Err(why)) => tracing::error!(why, "the watchdog is not fed: a probe failed"),
-            Err(_) => tracing::error!(period_ms = period.as_millis(), "the watchdog is not fed: a probe was not done in time"),
+            Ok(Ok(())) => {
+                passed.count();
+                alive();
+            }
+            Ok(Err(why)) => {
+                failed.count();
+                tracing::error!(why, "the watchdog is not fed: a probe failed");
+            }
+            Err(_) => {
+                late.count();
+                tracing::error!(period_ms = period.as_millis(), "the watchdog is not fed: a probe was not done in time");
+            }
         }
         next = (next + period).max(begun);
         tokio::time::sleep_until(next).await;
@@ -82,7 +92,7 @@ mod tests {
     /// Which probes of a script fed the watchdog; nothing in the script is a probe that hangs.
     async fn fed(script: &[Option<Result<(), &str>>]) -> Vec<usize> {
         let (begun, fed, done) = (Cell::new(0), RefCell::new(Vec::new()), tokio::sync::Notify::new());
-        let script = RefCell::new(VecDeque::from(script.to_vec()));
+        let (script, probes) = (RefCell::new(VecDeque::from(script.to_vec())), Default::default());
         let probe = async || {
             let Some(step) = script.borrow_mut().pop_front() else {
                 done.notify_one();
@@ -95,7 +105,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = feed(Duration::from_millis(20), probe, || fed.borrow_mut().push(begun.get())) => {}
+            () = feed(Duration::from_millis(20), probe, || fed.borrow_mut().push(begun.get()), &probes) => {}
             () = done.notified() => {}
         }
         fed.into_inner()

@@ -24,6 +24,9 @@ const FOLDER = mkdtempSync(join(tmpdir(), "brig-mcp-"));
 const TOKEN = "a-token-of-the-tests-only";
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
 
+/** Seconds that nobody else's processes sleep, by which this one is known. */
+const WAITS = `60.${process.pid}`;
+
 const FUNCTIONS = join(FOLDER, "functions.json");
 writeFileSync(
   FUNCTIONS,
@@ -36,7 +39,9 @@ writeFileSync(
         examples: [{ description: "All of one customer", input: { customer: "c1" } }],
         static: [{ id: "o1", amount: 40 }, { id: "o2", amount: 2 }],
       },
-      wait: { command: ["sh", "-c", `echo started > ${join(FOLDER, "started")}; exec sleep 60`] },
+      wait: { command: ["sh", "-c", `echo started > ${join(FOLDER, "started")}; exec sleep ${WAITS}`] },
+      // Answers once the test has made this file: what the client was told before it has arrived.
+      until: { command: ["sh", "-c", `while [ ! -e ${join(FOLDER, "go")} ]; do sleep 0.02; done; echo true`] },
       refund: { command: ["sh", "-c", "echo no money left >&2; exit 3"] },
     },
   }),
@@ -84,9 +89,9 @@ const run = (client, code, options, inputs) => client.callTool({ name: "execute"
 
 /** Waits for a condition, and fails loudly when it does not come. */
 async function until(what, holds) {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not come within 20 s`);
+    if (Date.now() > deadline) throw new Error(`${what} did not come within 60 s`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -131,12 +136,24 @@ test("arguments that are wrong are told with what is right", async () => {
   await client.close();
 });
 
+/** The progress of a program that ends with `orders.until`, of so many notes. */
+async function progressOf(client, code, notes) {
+  rmSync(join(FOLDER, "go"), { force: true });
+  const seen = [];
+  // The client drops what arrives together with the answer, so the answer waits for it.
+  const onprogress = (note) => {
+    seen.push(note);
+    if (seen.length === notes) writeFileSync(join(FOLDER, "go"), "");
+  };
+  await run(client, code, { onprogress });
+  return seen;
+}
+
 test("progress tells console lines and calls as they come", async () => {
   const client = await stdio();
-  const seen = [];
-  await run(client, "console.log('first'); await orders.list({ customer: 'c' }); console.log('second'); await new Promise((done) => setTimeout(done, 300)); 1", { onprogress: (note) => seen.push(note) });
-  assert.deepEqual(seen.map((note) => note.message), ["first", "calls orders.list", "second"]);
-  assert.deepEqual(seen.map((note) => note.progress), [1, 2, 3]);
+  const seen = await progressOf(client, "console.log('first'); await orders.list({ customer: 'c' }); console.log('second'); await orders.until({})", 4);
+  assert.deepEqual(seen.map((note) => note.message), ["first", "calls orders.list", "second", "calls orders.until"]);
+  assert.deepEqual(seen.map((note) => note.progress), [1, 2, 3, 4]);
   await client.close();
 });
 
@@ -151,7 +168,7 @@ test("cancelling the request cancels the evaluation and its calls", async () => 
   // The command belongs to a call that is over: its process is gone when the next program runs.
   await until("the end of the command", async () => {
     const { stdout } = await promisify(execFile)("sh", ["-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '"], { maxBuffer: 1 << 26 });
-    return !stdout.includes("sleep 60 ");
+    return !stdout.includes(`sleep ${WAITS} `);
   });
   assert.equal((await run(client, "1 + 1")).structuredContent.value, 2);
   await client.close();
@@ -271,9 +288,8 @@ test("over TCP a token is needed, and no web page gets in", async () => {
   const client = new Client({ name: "tests", version: "1" });
   await client.connect(new StreamableHTTPClientTransport(new URL(at), { requestInit: { headers } }));
   assert.equal((await run(client, "(await orders.list({ customer: 'c' })).length")).structuredContent.value, 2);
-  const seen = [];
-  await run(client, "console.log('live'); await orders.list({ customer: 'c' }); await new Promise((done) => setTimeout(done, 300)); 1", { onprogress: (note) => seen.push(note.message) });
-  assert.deepEqual(seen, ["live", "calls orders.list"]);
+  const seen = await progressOf(client, "console.log('live'); await orders.list({ customer: 'c' }); await orders.until({})", 3);
+  assert.deepEqual(seen.map((note) => note.message), ["live", "calls orders.list", "calls orders.until"]);
   await client.close();
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } } });
   const ask = (more) =>
@@ -346,7 +362,7 @@ test("the conformance suite passes in what is not about its own test server", as
   const node = join(HERE, "node_modules/node/bin/node");
   for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"]) {
     const args = [suite, "server", "--url", `http://127.0.0.1:${proxy.address().port}/`, "--scenario", scenario];
-    const { stdout, stderr } = await promisify(execFile)(node, args, { cwd: FOLDER, timeout: 60_000 }).catch((fault) => {
+    const { stdout, stderr } = await promisify(execFile)(node, args, { cwd: FOLDER, timeout: 180_000 }).catch((fault) => {
       throw new Error(`${scenario}: ${fault.stdout}\n${fault.stderr}`);
     });
     const said = `${stdout}${stderr}`;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// How long any of it may take.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// One connection, seen by the server.
 pub struct Peer {

@@ -7,7 +7,7 @@ import socket
 import tempfile
 from typing import Any
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Peer:

@@ -21,6 +21,7 @@ import type {
   EvaluateResult,
   EvaluationError,
   EvaluationStatus,
+  FunctionTypes,
   ServerInfo,
   VmInfo,
   VmOptions,
@@ -74,15 +75,17 @@ export class Client implements VmHost {
     return error === undefined ? { ok: true } : { ok: false, error, errors };
   }
 
-  /** TypeScript declarations of the configured functions and of these, and the tool that offers them to a model. */
+  /**
+   * TypeScript declarations of the configured functions and of these, and the tool that
+   * offers them to a model. `functions`: patterns that narrow the configured ones; left
+   * out: all.
+   */
   async types<const Schemas = any>(
     hostFunctions?: HostFunctions<Schemas>,
-  ): Promise<{ declarations: string; tool: { name: string; description: string } }> {
+    options: { readonly functions?: readonly string[] | undefined } = {},
+  ): Promise<FunctionTypes> {
     const functions = prepareFunctions(hostFunctions as HostFunctions | undefined);
-    return (await this.#ask("functions.types", typesParams(functions))) as {
-      declarations: string;
-      tool: { name: string; description: string };
-    };
+    return (await this.#ask("functions.types", typesParams(functions, options.functions))) as FunctionTypes;
   }
 
   /**

@@ -24,6 +24,7 @@ export type {
   EvaluationError,
   EvaluationStatus,
   Form,
+  FunctionTypes,
   Language,
   Limits,
   Outcome,

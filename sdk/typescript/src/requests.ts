@@ -77,8 +77,8 @@ export function checkParams(source: string, options: CheckOptions): string {
 }
 
 /** Params of `functions.types`, as JSON text. */
-export function typesParams(functions: PreparedFunctions): string {
-  return text("types", { hostFunctions: declared(functions) });
+export function typesParams(functions: PreparedFunctions, patterns: readonly string[] | undefined): string {
+  return text("types", { functions: patterns, hostFunctions: declared(functions) });
 }
 
 /** Params of `vm.create`, as JSON text. */

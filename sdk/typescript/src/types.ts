@@ -297,6 +297,14 @@ export type CheckResult =
       readonly errors: readonly EvaluationError[];
     };
 
+/** Functions as a model reads them. */
+export interface FunctionTypes {
+  /** TypeScript declarations. */
+  readonly declarations: string;
+  /** The one tool over them; the declarations are in its description. */
+  readonly tool: { readonly name: string; readonly description: string };
+}
+
 /** What brigd says of itself and of this client. */
 export interface ServerInfo {
   readonly protocolVersion: string;

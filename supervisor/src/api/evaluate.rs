@@ -54,6 +54,7 @@ pub(crate) fn evaluate<'a>(text: &'a str, ceilings: &Limits) -> Result<Checked<'
         stream,
         announce: params.announce,
         parse_only: false,
+        trace: params.trace,
         vm: params.vm,
         warnings,
     };

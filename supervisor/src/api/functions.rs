@@ -110,6 +110,7 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     let _ticket = parties.ticket().await?;
     let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
+    let effect = function.effect;
     let cancelled = CancellationToken::new();
     let now = tokio::time::Instant::now();
     let wall = Arc::new(Wall::until(now + longest + AFTERWARDS));
@@ -140,6 +141,7 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
             run.await
         }
     };
+    service.metrics.called(&outcome.record, Some(effect));
     let result = result_of(outcome)?;
     serde_json::value::to_raw_value(&result).map(Arc::from).map_err(|fault| internal(&fault.to_string()))
 }

@@ -27,6 +27,50 @@ pub(crate) struct Call<'a> {
     pub(crate) uid: u32,
 }
 
+/// What a record says of a host call or an evaluation, for whoever looks for it in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Labels<'a> {
+    /// Of which evaluation.
+    pub(crate) evaluation: Option<&'a str>,
+    /// For whom.
+    pub(crate) uid: Option<u32>,
+    /// `collection.function`.
+    pub(crate) function: Option<&'a str>,
+    /// Its number in the evaluation.
+    pub(crate) call: Option<u64>,
+    /// Why not well.
+    pub(crate) code: Option<&'static str>,
+    /// Which rules said so.
+    pub(crate) rule: Option<&'a str>,
+}
+
+impl<'a> Labels<'a> {
+    const fn of(call: Call<'a>, code: Option<&'static str>, rule: Option<&'a str>) -> Self {
+        let Call { evaluation, call, function, uid } = call;
+        Self { evaluation: Some(evaluation), uid: Some(uid), function: Some(function), call: Some(call), code, rule }
+    }
+}
+
+impl Event<'_> {
+    /// What is looked for in the log.
+    pub(crate) fn labels(&self) -> Labels<'_> {
+        match self {
+            Event::EvaluationStarted { evaluation, who, .. } => {
+                Labels { evaluation: Some(evaluation), uid: Some(who.uid), ..Labels::default() }
+            }
+            Event::EvaluationEnded { evaluation, uid, code, .. } => {
+                Labels { evaluation: Some(evaluation), uid: Some(*uid), code: code.map(EvaluationCode::as_str), ..Labels::default() }
+            }
+            Event::CallPermitted { of, rule, .. } => Labels::of(*of, None, Some(rule)),
+            Event::CallRefused { of, code, rule } => Labels::of(*of, Some(code.as_str()), *rule),
+            Event::CallEnded { of, code, .. } => Labels::of(*of, code.map(CallCode::as_str), None),
+            Event::ApprovalAsked { of, rule, .. } => Labels::of(*of, None, Some(rule)),
+            Event::ApprovalDecided { of, .. } | Event::ApprovalExpired { of, .. } => Labels::of(*of, None, None),
+            _ => Labels::default(),
+        }
+    }
+}
+
 /// Who asked for an evaluation.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Who<'a> {

@@ -6,7 +6,7 @@
 //! operator's choice: see [`Durability`].
 
 use super::chain::Chain;
-use super::event::{Event, StopReason, stopped};
+use super::event::{Event, Labels, StopReason, stopped};
 use super::keep;
 use super::record::Mark;
 use super::recover::{self, OpenFault};
@@ -165,7 +165,8 @@ impl Shared {
         }
         if let Some(line) = line {
             let record = String::from_utf8_lossy(&line);
-            tracing::info!(target: "brigd::audit", %record, "audit record");
+            let Labels { evaluation, uid, function, call, code, rule } = event.labels();
+            tracing::info!(target: "brigd::audit", evaluation, uid, function, call, code, rule, %record, "audit record");
         }
         Ok(Written(mark.seq))
     }

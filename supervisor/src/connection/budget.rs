@@ -55,6 +55,11 @@ impl Budget {
         Held { budget: Arc::clone(self), uid, free: FREE_PART_BYTES, shares: 2 * SHARES, charged: 0 }
     }
 
+    /// Bytes that are held.
+    pub(crate) fn used(&self) -> usize {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).all
+    }
+
     fn charge(&self, uid: u32, more: usize, shares: usize) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let own = used.each.get(&uid).copied().unwrap_or(0);

@@ -193,7 +193,7 @@ impl Requests {
     }
 
     fn refuse(&self, id: Option<&Id>, data: &ErrorData) {
-        self.service.metrics.refused.count();
+        self.service.metrics.refused.count(data.code);
         self.outbox.reply(rpc::error(id, data));
     }
 }
@@ -285,7 +285,7 @@ async fn answer(id: &Id, request: Request, parties: Parties<'_>) {
         Ok(Answer::Known(answer)) => send_known(id, &answer, parties).await,
         Ok(Answer::Status(status)) => send_known(id, &status, parties).await,
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
         }
     }
@@ -299,7 +299,7 @@ async fn answer_check(id: &Id, request: Request, parties: Parties<'_>) {
             rpc::result(id, &CheckResult { ok: result.outcome == Outcome::Succeeded, error: result.error })
         }
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -315,7 +315,7 @@ async fn answer_create(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match made {
         Ok(made) => rpc::result(id, &made),
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -327,7 +327,7 @@ async fn answer_call(id: &Id, request: Request, parties: Parties<'_>) {
     let line = match api::functions::call(request, &parties).await {
         Ok(result) => rpc::result(id, &result),
         Err(data) => {
-            parties.service.metrics.refused.count();
+            parties.service.metrics.refused.count(data.code);
             rpc::error(Some(id), &data)
         }
     };
@@ -379,7 +379,7 @@ async fn answer_status(id: &Id, request: Request, parties: Parties<'_>) {
     match status {
         Ok(status) => send_known(id, &status, parties).await,
         Err(data) => {
-            service.metrics.refused.count();
+            service.metrics.refused.count(data.code);
             parties.outbox.send_when_room(|| rpc::error(Some(id), &data)).await;
         }
     }

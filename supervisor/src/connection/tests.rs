@@ -88,7 +88,7 @@ async fn service_of(speak: Speak, config: Config) -> Arc<Service> {
     let source = crate::reload::Source::new(Arc::new(arguments));
     let journal = crate::settings::journal(&config).unwrap().1;
     let counters = crate::settings::counters(&journal).unwrap();
-    Service::new(config, played(speak).await, Records::Log, source, Catalogue::default(), (journal, counters)).unwrap()
+    Service::new(config, played(speak).await, Records::to_log(), source, Catalogue::default(), (journal, counters)).unwrap()
 }
 
 async fn client() -> Client {
@@ -433,7 +433,7 @@ async fn a_client_that_went_away_leaves_nothing_running() {
     assert_eq!(client.evaluate("calls", orders()).await["method"], "host.call");
     let service = Arc::clone(&client.service);
     client.ended().await;
-    assert_eq!(service.metrics.cancelled.get(), 1);
+    assert_eq!(service.metrics.count_of(brig_protocol::client::Outcome::Cancelled), 1);
 }
 
 #[tokio::test]
@@ -442,7 +442,7 @@ async fn the_same_key_gives_the_same_answer_and_runs_once() {
     let first = client.evaluate("three", json!({"idempotencyKey": "k"})).await;
     let second = client.evaluate("three", json!({"idempotencyKey": "k"})).await;
     assert_eq!(first["result"], second["result"]);
-    assert_eq!(client.service.metrics.succeeded.get(), 1);
+    assert_eq!(client.service.metrics.count_of(brig_protocol::client::Outcome::Succeeded), 1);
     assert_eq!(code(&client.evaluate("prints", json!({"idempotencyKey": "k"})).await), "idempotency_conflict");
     client.ended().await;
 }

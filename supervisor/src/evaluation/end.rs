@@ -8,9 +8,10 @@ use super::verdict::{self, Judged, Verdict};
 use crate::admission::Ticket;
 use crate::audit::Event;
 use crate::journal::Effects;
+use crate::metrics::outcome_word;
 use crate::pool;
 use crate::vm::Lost;
-use brig_protocol::client::{EvaluateResult, EvaluationError, Usage};
+use brig_protocol::client::{CallRecord, EvaluateResult, EvaluationError, Usage};
 use brig_protocol::codes::EvaluationCode;
 use brig_protocol::limits::Limits;
 use brig_protocol::worker::{Phase, WorkerUsage};
@@ -74,9 +75,11 @@ impl Run {
         if let (Some(error), Some(place)) = (&mut error, self.told.place.take()) {
             verdict::add_place(error, *place);
         }
-        self.service.metrics.ended(outcome, error.as_ref().map(|error| error.code));
+        let wall = self.clock.wall_since(at);
+        self.service.metrics.ended(outcome, error.as_ref(), wall);
+        self.service.metrics.used(cpu.map_or(Duration::ZERO, |cpu| self.clock.cpu_since(cpu)));
         let usage = Usage {
-            wall_ms: ms(self.clock.wall_since(at)),
+            wall_ms: ms(wall),
             cpu_ms: cpu.map_or(self.told.usage.cpu_ms, |cpu| ms(self.clock.cpu_since(cpu))),
             host_ms: ms(self.host_time.total.saturating_sub(self.host.wall.stood_still(at))),
             approval_ms: ms(self.host.wall.stood_still(at)),
@@ -90,6 +93,18 @@ impl Run {
             code: error.as_ref().map(|error| error.code),
             usage: &usage,
         });
+        if let Some(trace) = self.trace.take() {
+            trace.ended(&self.service, &self.host.evaluation, outcome, error.as_ref(), self.records.len());
+        }
+        tracing::debug!(
+            evaluation = self.host.evaluation,
+            uid = self.host.principal.uid,
+            outcome = outcome_word(outcome),
+            code = error.as_ref().map(|error| error.code.as_str()),
+            calls = usage.host_calls,
+            wall_ms = usage.wall_ms,
+            "an evaluation is over"
+        );
         self.records.sort_unstable_by_key(|record| record.call);
         let printed = self.console.printed();
         let result = EvaluateResult {
@@ -115,21 +130,32 @@ impl Run {
         self.host.cancelled.cancel();
         while let Some(outcome) = self.calls.next().await {
             self.call_over();
-            self.records.push(outcome.record);
+            let index = self.open.ended(outcome.record.call);
+            self.listed(outcome.record, index);
         }
         self.host.client.forget(&self.host.evaluation);
     }
 
+    /// Puts a call that is over in the answer, and counts it.
+    pub(super) fn listed(&mut self, record: CallRecord, index: Option<u32>) {
+        let function = index.and_then(|index| self.host.table.get(index)).filter(|function| function.configured().is_some());
+        if let Some(trace) = &mut self.trace {
+            trace.called(&record, function.is_some());
+        }
+        self.service.metrics.called(&record, function.map(|function| function.effect));
+        self.records.push(record);
+    }
+
     fn log(&self, verdict: &Verdict) {
-        let evaluation = self.host.evaluation.as_str();
+        let (evaluation, uid) = (self.host.evaluation.as_str(), self.host.principal.uid);
         match verdict {
             Verdict::Breach(violation) => {
                 self.service.metrics.breaches.count();
                 let violation = brig_protocol::escape::escaped(&violation.to_string(), 300);
-                tracing::warn!(evaluation, worker = ?self.lease.worker(), %violation, "a worker broke its protocol and was killed");
+                tracing::warn!(evaluation, uid, worker = ?self.lease.worker(), %violation, "a worker broke its protocol and was killed");
             }
-            Verdict::Died => tracing::warn!(evaluation, worker = ?self.lease.worker(), "a worker died"),
-            _ => tracing::debug!(evaluation, "an evaluation is over"),
+            Verdict::Died => tracing::warn!(evaluation, uid, worker = ?self.lease.worker(), "a worker died"),
+            _ => {}
         }
     }
 }

@@ -46,6 +46,7 @@ pub(crate) async fn run(request: Request, parties: Parties<'_>) -> Result<Ended,
 /// Nothing ran: the request is wrong, the queue is full, or there is no worker.
 pub(crate) async fn begin(request: Request, parties: Parties<'_>) -> Result<Run, ErrorData> {
     let mut program = request.program(&parties.grant.ceilings)?;
+    let trace = parties.service.telemetry.begin(program.trace.as_deref());
     let loan = parties.borrowed(&mut program, &request)?;
     let declared = loan.as_ref().map(|loan| loan.declared().functions()).unwrap_or_default();
     let answering = Answering::new(parties.link, loan.as_ref(), &declared, &program.functions);
@@ -64,7 +65,7 @@ pub(crate) async fn begin(request: Request, parties: Parties<'_>) -> Result<Run,
     let effects = parties.listed(&id, &worker).await?;
     match Run::dispatch(program, table, (ticket, worker), answering, (id, effects.clone()), &parties) {
         // The program is with its worker: nothing needs the client's line any more.
-        Ok(run) => Ok(run),
+        Ok(run) => Ok(run.traced(trace)),
         Err(data) => {
             effects.forget().await;
             Err(data)

@@ -66,7 +66,10 @@ impl Parties<'_> {
     pub(crate) async fn ticket(&self) -> Result<Ticket, ErrorData> {
         let quotas = &self.grant.quotas;
         let part = Part::new(self.service.config.queue, quotas.running, quotas.queued, &self.grant.section);
-        self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await
+        let begun = std::time::Instant::now();
+        let ticket = self.unless_stopped(self.service.admission.enter(self.peer.uid, self.connection, &part)).await;
+        self.service.metrics.queue_wait.observe(begun.elapsed());
+        ticket
     }
 
     /// What comes before a program runs, given up when the client wants it no more.

@@ -49,6 +49,8 @@ pub(crate) struct Program<'a> {
     pub(crate) announce: bool,
     /// Only parse.
     pub(crate) parse_only: bool,
+    /// The client's trace, W3C `traceparent`.
+    pub(crate) trace: Option<String>,
     /// The vm that it is to run in.
     pub(crate) vm: Option<String>,
     /// What was found before it ran.
@@ -71,6 +73,7 @@ impl Default for Program<'_> {
             stream: false,
             announce: false,
             parse_only: false,
+            trace: None,
             vm: None,
             warnings: Vec::new(),
         }

@@ -64,9 +64,9 @@ impl OpenCalls {
         self.lock().insert(call, function);
     }
 
-    /// One less.
-    pub(crate) fn ended(&self, call: u64) {
-        self.lock().remove(&call);
+    /// One less; of which function it was.
+    pub(crate) fn ended(&self, call: u64) -> Option<u32> {
+        self.lock().remove(&call)
     }
 
     /// Names of the functions, at most so many.

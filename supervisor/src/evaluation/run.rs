@@ -24,6 +24,7 @@ use crate::host::wall::Wall;
 use crate::journal::Effects;
 use crate::records::Records;
 use crate::service::Service;
+use crate::telemetry::Trace;
 use brig_protocol::client::{CallRecord, EvaluationError, StartedNote, method};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::frame::Body;
@@ -80,6 +81,8 @@ pub(crate) struct Run {
     pub(super) waiting: Vec<String>,
     pub(super) told: Told,
     pub(super) service: Arc<Service>,
+    /// What a collector is told, if it is.
+    pub(super) trace: Option<Box<Trace>>,
     _listed: Listed,
 }
 
@@ -175,8 +178,15 @@ impl Run {
             waiting: Vec::new(),
             told: Told::default(),
             service: Arc::clone(parties.service),
+            trace: None,
             _listed: listed,
         })
+    }
+
+    /// Told of to a collector.
+    pub(super) fn traced(mut self, trace: Option<Box<Trace>>) -> Self {
+        self.trace = trace;
+        self
     }
 
     /// The id of this evaluation.
@@ -276,7 +286,7 @@ impl Run {
 
     fn called(&mut self, mut outcome: CallOutcome) -> ControlFlow<()> {
         self.call_over();
-        self.open.ended(outcome.record.call);
+        let index = self.open.ended(outcome.record.call);
         // A worker that is busy with something else takes its answers later; until then
         // they are bytes that its user has waiting. Less than before always fits.
         let backlog = self.lease.backlog();
@@ -285,7 +295,7 @@ impl Run {
             outcome = self.host.withheld(outcome);
         }
         let open = self.lease.conversation().answered(outcome.record.call);
-        self.records.push(outcome.record);
+        self.listed(outcome.record, index);
         // Decided: its worker is told to end, and nothing else.
         if !open || self.verdict.is_some() {
             return ControlFlow::Continue(());

@@ -12,6 +12,7 @@ mod calls;
 mod counters;
 mod dir;
 mod evaluations;
+mod figures;
 mod recovery;
 mod stage;
 mod store;
@@ -21,6 +22,7 @@ pub(crate) use calls::{Effects, Entry, Intent};
 pub(crate) use counters::Counts;
 pub(crate) use dir::{StateDir, StateFault};
 pub(crate) use evaluations::{Keep, KeyClaim, Retention, Stored};
+pub(crate) use figures::Figures;
 pub(crate) use stage::{Stage, reached};
 pub(crate) use store::OpenFault;
 
@@ -70,6 +72,7 @@ pub(crate) struct Journal {
     writer: Writer,
     retention: Retention,
     durable: bool,
+    figures: Arc<Figures>,
 }
 
 impl Journal {
@@ -88,8 +91,9 @@ impl Journal {
                 "the last brigd ended while these ran: what became of them is unknown, and nothing is run again"
             );
         }
-        let writer = Writer::start(Some(connection)).map_err(|fault| store::damaged(&path, &fault.to_string()))?;
-        Ok(Arc::new(Self { writer, retention, durable: true }))
+        let figures = Arc::new(Figures::of(&path));
+        let writer = Writer::start(Some(connection), Arc::clone(&figures)).map_err(|fault| store::damaged(&path, &fault.to_string()))?;
+        Ok(Arc::new(Self { writer, retention, durable: true, figures }))
     }
 
     /// A journal in memory: answers for later, and no claim about a crash.
@@ -98,7 +102,13 @@ impl Journal {
     /// When no thread can be made.
     pub(crate) fn in_memory(retention: Retention) -> std::io::Result<Arc<Self>> {
         let retention = Retention { bytes: retention.bytes.min(evaluations::MEMORY_BYTES), ..retention };
-        Ok(Arc::new(Self { writer: Writer::start(None)?, retention, durable: false }))
+        let figures = Arc::<Figures>::default();
+        Ok(Arc::new(Self { writer: Writer::start(None, Arc::clone(&figures))?, retention, durable: false, figures }))
+    }
+
+    /// How it does.
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// Whether it outlives brigd.

@@ -4,9 +4,9 @@
 //! shares one transaction, and one wait for the disk. Jobs keep their order. Never drops
 //! a job in silence: each one hears how it ended, after the commit.
 
-use super::{JournalFault, Level, store};
+use super::{Figures, JournalFault, Level, store};
 use rusqlite::Connection;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 
 /// Most jobs that wait; whoever has another waits with it.
@@ -37,11 +37,11 @@ impl Writer {
     ///
     /// # Errors
     /// When no thread can be made.
-    pub(super) fn start(connection: Option<Connection>) -> std::io::Result<Self> {
+    pub(super) fn start(connection: Option<Connection>, figures: Arc<Figures>) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (ended, done) = oneshot::channel();
         std::thread::Builder::new().name("brigd-journal".to_owned()).spawn(move || {
-            serve(connection, queue);
+            serve(connection, queue, &figures);
             // Nobody may wait for the end: that is no fault.
             ended.send(()).ok();
         })?;
@@ -162,7 +162,7 @@ fn in_savepoint<T>(connection: &Connection, work: impl FnOnce(&Connection) -> Re
     }
 }
 
-fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
+fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>, figures: &Figures) {
     let mut connection = connection.map(Ok);
     let mut level = None;
     let mut next = queue.blocking_recv();
@@ -184,7 +184,9 @@ fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
             }
         }
         if !batch.is_empty() {
-            commit(open.as_ref(), batch, &mut level);
+            let begun = std::time::Instant::now();
+            let done = commit(open.as_ref(), batch, &mut level);
+            figures.committed(begun.elapsed(), done);
         }
         if next.is_none() {
             next = queue.blocking_recv();
@@ -197,8 +199,8 @@ fn serve(connection: Option<Connection>, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-/// One transaction for all of them.
-fn commit(connection: Result<&Connection, &JournalFault>, batch: Vec<(Level, Work)>, current: &mut Option<Level>) {
+/// One transaction for all of them; whether it was committed.
+fn commit(connection: Result<&Connection, &JournalFault>, batch: Vec<(Level, Work)>, current: &mut Option<Level>) -> bool {
     let level = batch.iter().map(|(level, _)| *level).max();
     let mut told: Vec<Told> = Vec::with_capacity(batch.len());
     let done = connection.map_err(Clone::clone).and_then(|connection| {
@@ -216,6 +218,7 @@ fn commit(connection: Result<&Connection, &JournalFault>, batch: Vec<(Level, Wor
     for tell in told {
         tell(done.as_ref().copied());
     }
+    done.is_ok()
 }
 
 fn begin(connection: &Connection, level: Option<Level>, current: &mut Option<Level>) -> Result<(), JournalFault> {
@@ -246,7 +249,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_fails_undoes_itself_and_no_other_of_its_transaction() {
-        let writer = Writer::start(None).unwrap();
+        let writer = Writer::start(None, Arc::default()).unwrap();
         let twice = |connection: &Connection| {
             put("b")(connection)?;
             put("b")(connection)
@@ -259,7 +262,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_is_written_before_the_end_and_nothing_is_taken_after_it() {
-        let writer = Writer::start(None).unwrap();
+        let writer = Writer::start(None, Arc::default()).unwrap();
         assert!(writer.write_later(put("a")));
         writer.close().await;
         assert_eq!(writer.write(Level::Power, put("b")).await, Err(JournalFault::Closed));
@@ -268,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_store_refuses_writes_and_goes_on_reading() {
-        let writer = Writer::start(None).unwrap();
+        let writer = Writer::start(None, Arc::default()).unwrap();
         writer.write(Level::Crash, put("a")).await.unwrap();
         let limit = |connection: &Connection| {
             let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .calls import Handler
 from .client import AsyncClient, connect_async
+from .functions import HostFunctionsLike
 from .options import DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
 from .requests import Form, Language
-from .results import CheckResult, EvaluateResult, EvaluationStatus, ServerInfo
+from .results import CheckResult, EvaluateResult, EvaluationStatus, FunctionTypes, ServerInfo
 from .vm import AsyncVm
 
 if TYPE_CHECKING:
@@ -100,6 +101,13 @@ class Client:
     def check(self, source: str, *, form: Form | None = None, language: Language | None = None) -> CheckResult:
         """Parses a program without running it."""
         return run(self._client.check(source, form=form, language=language))
+
+    def types(self, host_functions: HostFunctionsLike | None = None, *, functions: Sequence[str] | None = None) -> FunctionTypes:
+        """TypeScript declarations of the configured functions and of these, and the tool that offers them to a model.
+
+        ``functions``: patterns that narrow the configured ones; left out: all.
+        """
+        return run(self._client.types(host_functions, functions=functions))
 
     def create_vm(self, **options: Unpack[VmOptions]) -> Vm:
         """Makes a vm, which keeps its realm between evaluations; ``with`` ends it."""

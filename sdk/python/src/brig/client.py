@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .calls import Handler
 from .connection import Connection, Offer
 from .endpoint import Endpoint
 from .errors import BrigError
-from .functions import prepare_functions
+from .functions import HostFunctionsLike, prepare_functions
 from .keywords import refuse_unknown
 from .options import DetachOptions, EvaluateOptions, VmOptions
-from .requests import Form, Language, check_params, evaluate_params, text, vm_params
+from .requests import Form, Language, check_params, evaluate_params, text, types_params, vm_params
 from .results import (
     CheckResult,
     EvaluateResult,
     EvaluationStatus,
+    FunctionTypes,
     ServerInfo,
     check_of,
     info_of,
     never_sent,
     result_of,
     status_of,
+    types_of,
 )
 from .version import VERSION
 from .vm import AsyncVm, VmOpening
@@ -89,6 +91,13 @@ class AsyncClient:
     async def check(self, source: str, *, form: Form | None = None, language: Language | None = None) -> CheckResult:
         """Parses a program without running it."""
         return check_of(await self._ask("check", check_params(source, form, language)))
+
+    async def types(self, host_functions: HostFunctionsLike | None = None, *, functions: Sequence[str] | None = None) -> FunctionTypes:
+        """TypeScript declarations of the configured functions and of these, and the tool that offers them to a model.
+
+        ``functions``: patterns that narrow the configured ones; left out: all.
+        """
+        return types_of(await self._ask("functions.types", types_params(prepare_functions(host_functions), functions)))
 
     def create_vm(self, **options: Unpack[VmOptions]) -> VmOpening:
         """Makes a vm, which keeps its realm between evaluations: ``async with`` it, or await it."""

@@ -26,8 +26,9 @@ _SOCKET_PATH_BYTES = 107
 _READY_S = 20.0
 #: How long brigd may take to end in good order, in seconds.
 _STOP_S = 5.0
-#: How long a brigd that is there may take to answer, in seconds.
-_ANSWER_S = 5.0
+#: How long a brigd that is there may take to answer, in seconds. Long: one that is only
+#: slow, on a machine that is loaded, must not be taken for one that is gone.
+_ANSWER_S = 20.0
 #: How much of what brigd said last is kept, in characters.
 _LOG_CHARS = 8 * 1024
 #: What is this process's own affair with its service manager.

@@ -161,6 +161,12 @@ def check_params(source: str, form: Form | None, language: Language | None) -> s
     return text("check", {"source": _source(source), "form": form, "language": language})
 
 
+def types_params(functions: PreparedFunctions, patterns: Sequence[str] | None) -> str:
+    """Params of ``functions.types``, as JSON text."""
+    told = None if patterns is None else list(patterns)
+    return text("types", {"functions": told, "hostFunctions": functions.declarations or None})
+
+
 def vm_params(functions: PreparedFunctions, limits: Limits | None, time_zone: str | None) -> str:
     """Params of ``vm.create``, as JSON text."""
     spelled = _spelled(limits, "limits", _LIMITS)

@@ -171,6 +171,18 @@ class CheckResult:
 
 
 @dataclass(frozen=True)
+class FunctionTypes:
+    """Functions as a model reads them."""
+
+    #: TypeScript declarations.
+    declarations: str
+    #: What the one tool over them is called.
+    tool_name: str
+    #: What a model is told of that tool; the declarations are in it.
+    tool_description: str
+
+
+@dataclass(frozen=True)
 class ServerInfo:
     """What brigd says of itself and of this client."""
 
@@ -237,6 +249,14 @@ def check_of(answer: Any) -> CheckResult:
     if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
         raise BrigError("protocol_error", "the answer to check does not say whether it is ok")
     return CheckResult(answer["ok"], error_of(answer.get("error")))
+
+
+def types_of(answer: Any) -> FunctionTypes:
+    """The answer to ``functions.types``, if it is one."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("declarations"), str) or not isinstance(answer.get("tool"), dict):
+        raise BrigError("protocol_error", "the answer to functions.types has no declarations")
+    tool = answer["tool"]
+    return FunctionTypes(answer["declarations"], str(tool.get("name", "")), str(tool.get("description", "")))
 
 
 def info_of(answer: Any) -> ServerInfo:

@@ -19,9 +19,11 @@ test("the package has its modules, types, README and licence and no other file, 
     const [told] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }];
     const odd = told.files.map(({ path }) => path).filter((path) => !/^(package\.json|README\.md|LICENSE|dist\/[\w/-]+\.(js|d\.ts))$/.test(path));
     assert.deepEqual(odd, []);
-    for (const path of ["LICENSE", "README.md", "dist/index.js", "dist/index.d.ts"]) assert.ok(told.files.some((file) => file.path === path), path);
+    for (const path of ["LICENSE", "README.md", "dist/index.js", "dist/index.d.ts", "dist/adapters/vercel.js", "dist/adapters/vercel.d.ts"]) assert.ok(told.files.some((file) => file.path === path), path);
     const manifest = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")) as Record<string, unknown>;
     assert.equal(manifest["dependencies"], undefined);
+    const peers = Object.keys(manifest["peerDependencies"] as object);
+    assert.deepEqual(manifest["peerDependenciesMeta"], Object.fromEntries(peers.map((name) => [name, { optional: true }])), "no peer has to be there");
 
     writeFileSync(join(folder, "package.json"), '{"type":"module","private":true}');
     await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--package-lock=false", join(folder, told.filename)], { cwd: folder });
@@ -29,6 +31,9 @@ test("the package has its modules, types, README and licence and no other file, 
     writeFileSync(join(folder, "main.js"), script);
     const { stdout } = await run(process.execPath, ["main.js"], { cwd: folder, env: { ...process.env, BRIG_SOCKET: "", BRIGD: brigd() } });
     assert.equal(stdout.trim(), "2");
+    // What needs a package of the user's own says which.
+    const adapter = run(process.execPath, ["--input-type=module", "--eval", 'await import("brig/adapters/vercel")'], { cwd: folder });
+    await assert.rejects(adapter, /Cannot find package 'ai'/);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

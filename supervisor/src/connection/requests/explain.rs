@@ -25,7 +25,7 @@ impl Requests {
             let line = match api::explain::explain(&service, grant, uid, text).await {
                 Ok(said) => rpc::result(&id, &said),
                 Err(data) => {
-                    service.metrics.refused.count();
+                    service.metrics.refused.count(data.code);
                     rpc::error(Some(&id), &data)
                 }
             };

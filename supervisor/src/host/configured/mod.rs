@@ -244,6 +244,11 @@ impl Catalogue {
         &self.redactor
     }
 
+    /// Whether there is a function of this name.
+    pub(crate) fn has(&self, full_name: &str) -> bool {
+        self.functions.binary_search_by(|function| function.full_name.as_str().cmp(full_name)).is_ok()
+    }
+
     /// How many functions there are.
     pub(crate) const fn count(&self) -> usize {
         self.functions.len()

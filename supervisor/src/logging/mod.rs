@@ -1,0 +1,131 @@
+//! Where the log goes, and what may stand in it.
+//!
+//! Owns the one subscriber: the journal when systemd listens ([`journal`]), standard error
+//! otherwise. Every value passes here as a whole, wherever it came from: credentials are
+//! taken out, and what could forge a line or steer a terminal is escaped. So an event may
+//! hold anything, and its author need not think of it.
+
+mod journal;
+
+use crate::host::redact;
+use crate::metrics::Counter;
+use brig_protocol::escape::escaped;
+use std::borrow::Cow;
+use std::io::Write;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::debug_fn;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Lines so far: errors, warnings.
+pub(crate) static COUNTS: [Counter; 2] = [const { Counter::new() }; 2];
+
+/// Starts the log at `level`: a level, or directives as `brigd=debug`.
+pub(crate) fn start(level: &str) {
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let registry = tracing_subscriber::registry().with(filter).with(Counts);
+    let journal = if goes_to_journal() { journal::Journal::open().ok() } else { None };
+    let started = match journal {
+        Some(journal) => registry.with(journal).try_init(),
+        None => registry.with(lines(|| Clean)).try_init(),
+    };
+    if let Err(fault) = started {
+        eprintln!("brigd: the log could not be started: {fault}");
+    }
+}
+
+/// Whether standard error is the stream that systemd made for the journal. The variable
+/// alone says nothing: whoever starts brigd from a service may have it, and read elsewhere.
+fn goes_to_journal() -> bool {
+    let Some(stream) = std::env::var_os("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(std::io::stderr()).is_ok_and(|facts| stream.to_str() == Some(&format!("{}:{}", facts.st_dev, facts.st_ino)))
+}
+
+/// One line an event, for people.
+fn lines<S, W>(writer: fn() -> W) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+    W: Write + 'static,
+{
+    let fields = debug_fn(|writer, field, value| match field.name() {
+        "message" => write!(writer, "{}", safe(&format!("{value:?}"), true)),
+        name => write!(writer, "{name}={}", safe(&format!("{value:?}"), false)),
+    });
+    tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false).with_target(false).fmt_fields(fields.delimited(" "))
+}
+
+/// `text` without anything that forges a line or steers a terminal. A message is brigd's
+/// own, and may have lines: a fault in a configuration shows where.
+fn safe(text: &str, lines: bool) -> Cow<'_, str> {
+    if !lines {
+        return Cow::Owned(escaped(text, usize::MAX));
+    }
+    let parts: Vec<String> = text.split('\n').map(|line| escaped(line, usize::MAX)).collect();
+    Cow::Owned(parts.join("\n"))
+}
+
+/// Counts what is wrong.
+struct Counts;
+
+impl<S: Subscriber> Layer<S> for Counts {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let [errors, warnings] = &COUNTS;
+        match *event.metadata().level() {
+            Level::ERROR => errors.count(),
+            Level::WARN => warnings.count(),
+            _ => {}
+        }
+    }
+}
+
+/// Standard error, without credentials: each event is one write.
+struct Clean;
+
+impl Write for Clean {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        std::io::stderr().write_all(redact::clean_log(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use std::sync::Mutex;
+
+    static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+    struct Kept;
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            WRITTEN.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_value_can_not_forge_a_line_and_a_message_keeps_its_own() {
+        let subscriber = tracing_subscriber::registry().with(lines(|| Kept));
+        tracing::subscriber::with_default(subscriber, || {
+            let hostile = "x\nERROR brigd: all is lost\u{1b}[2J\u{202e}";
+            tracing::info!(display = %hostile, debug = ?hostile, text = hostile, "two\nlines\u{1b}[31m");
+        });
+        let text = String::from_utf8(WRITTEN.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("lines\\u{1b}[31m display=x\\u{a}ERROR brigd: all is lost\\u{1b}[2J\\u{202e} debug="), "{text}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("lines")), "{text}");
+    }
+}
