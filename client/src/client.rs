@@ -90,6 +90,10 @@ impl Client {
         Ok(Self { connection: Arc::new(connection), origin: Arc::new(origin) })
     }
 
+    pub(crate) const fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
     /// How this client came to its brigd.
     #[must_use]
     pub fn origin(&self) -> &Origin {

@@ -147,6 +147,13 @@ impl Connection {
         ticket.send(method, params)
     }
 
+    /// Sends a request that is cancelled when its ticket is dropped.
+    pub(crate) fn call(self: &Arc<Self>, method: &str, params: &impl Serialize) -> Result<Ticket, Error> {
+        let (mut ticket, _) = self.ticket(None)?;
+        ticket.cancels = true;
+        ticket.send(method, params)
+    }
+
     /// Sends an evaluation, and gives a ticket for its answer.
     pub(crate) fn evaluate(self: &Arc<Self>, mut params: EvaluateParams<'_>, offer: Offer) -> Result<Ticket, Error> {
         let (mut ticket, announced) = self.ticket(Some(offer))?;

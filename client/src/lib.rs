@@ -41,6 +41,7 @@
 //! cancels it; a [`Canceller`] ends it and leaves its result.
 
 mod client;
+mod configured;
 mod connection;
 mod embedded;
 mod error;
@@ -50,13 +51,15 @@ mod functions;
 pub use brig_protocol as protocol;
 pub use brig_protocol::client::{
     ApprovalNote, CallRecord, CallState, Capture, CheckParams, CheckResult, Effect, ErrorCause, EvaluateResult, EvaluationError,
-    EvaluationState, EvaluationStatus, Form, FunctionListed, FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome,
-    OutputNote, Permissions, Rule, Sandbox, Scope, ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
+    EvaluationState, EvaluationStatus, ExampleShown, Form, FunctionListed, FunctionsCallError, FunctionsCallResult,
+    FunctionsDescribeResult, FunctionsTypesResult, InitializeResult, Language, Mode, Operation, Outcome, OutputNote, Permissions, Retry,
+    Rule, Sandbox, Scope, ScopeRules, Stream, Usage, VmInfo, Warning, WarningCode,
 };
 pub use brig_protocol::codes::{CallCode, EvaluationCode, RequestCode};
 pub use brig_protocol::limits::RequestedLimits;
 pub use brig_protocol::rpc::ErrorData;
 pub use client::{Client, Origin, Vm, VmOptions};
+pub use configured::{Call, Calling};
 pub use connection::Canceller;
 pub use embedded::{SERVICE_SOCKET, StartOptions, find_binary};
 pub use error::Error;

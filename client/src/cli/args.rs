@@ -4,6 +4,7 @@
 
 use super::admin::args::{AdminArgs, ApproveArgs, TopArgs};
 use super::exit::Exit;
+use super::shell_args::{CallArgs, CompletionsArgs, FunctionsArgs, LinkArgs, ManArgs};
 use brig::RequestedLimits;
 use brig::protocol::limits::{LIMITS, LimitRow};
 use brig::protocol::names::Pattern;
@@ -22,7 +23,7 @@ pub(crate) struct Cli {
 }
 
 /// Which brigd.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Global {
     /// Use the brigd on this socket and no other [env: BRIG_SOCKET] [default:
     /// /run/brig/brig.sock when something answers there, a private brigd otherwise]
@@ -57,6 +58,18 @@ pub(crate) enum Command {
     /// Offer the functions to a model, as a server of the Model Context Protocol
     #[command(after_help = Exit::help())]
     Mcp(McpArgs),
+    /// List the functions that are configured for you
+    #[command(after_help = Exit::help())]
+    Functions(FunctionsArgs),
+    /// Call a configured function: `brig call order-store list-orders --customer x`
+    #[command(after_help = Exit::call_help())]
+    Call(CallArgs),
+    /// Make a command of each collection: `brig-order-store list-orders --customer x`
+    Link(LinkArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the man pages
+    Man(ManArgs),
     /// Print the versions of this command and of brigd
     #[command(after_help = Exit::help())]
     Version(VersionArgs),
@@ -402,7 +415,7 @@ fn bytes(text: &str) -> Option<u64> {
     units.iter().find_map(|(unit, factor)| text.strip_suffix(unit)?.trim_end().parse::<u64>().ok()?.checked_mul(*factor))
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time: write a number with its unit, such as 500ms, 5s or 2m");
     let units = [("ms", 1u64), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
     let (number, factor) =

@@ -6,8 +6,8 @@
 use super::args::{EvaluationArgs, EvaluationsArgs, EvaluationsCommand, Global, ProgramArgs};
 use super::exit::Exit;
 use super::read::Text;
-use super::{Fault, render, run, terminal};
-use brig::{Client, Evaluate, EvaluationState, EvaluationStatus, SERVICE_SOCKET};
+use super::{Fault, render, run, session, terminal};
+use brig::{Client, Evaluate, EvaluationState, EvaluationStatus};
 use std::time::{Duration, Instant};
 
 /// What one request waits at most: brigd takes no longer.
@@ -56,8 +56,7 @@ async fn lasting(global: &Global) -> Result<Client, Fault> {
     if global.private {
         return Err(Fault::usage("a private brigd ends with this command, and keeps nothing: leave --private out"));
     }
-    let named = global.socket.clone().or_else(|| std::env::var_os("BRIG_SOCKET").filter(|path| !path.is_empty()).map(Into::into));
-    Ok(Client::connect(named.unwrap_or_else(|| SERVICE_SOCKET.into())).await?)
+    Ok(Client::connect(session::named_socket(global)).await?)
 }
 
 fn show(status: &EvaluationStatus, args: &EvaluationArgs) -> Exit {

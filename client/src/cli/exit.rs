@@ -3,7 +3,7 @@
 //! Owns the table, which `--help` prints. "Nothing ran" and "may have run" are never
 //! the same code.
 
-use brig::{Error, EvaluateResult, EvaluationCode, Outcome, RequestCode};
+use brig::{CallState, Error, EvaluateResult, EvaluationCode, FunctionsCallResult, Outcome, RequestCode};
 use std::process::ExitCode;
 
 /// How the command ended.
@@ -31,12 +31,30 @@ impl Exit {
         (Self::Limit, 3, "the program broke a limit (memory, CPU, calls, sizes)"),
         (Self::TimedOut, 4, "the wall-clock limit passed"),
         (Self::Cancelled, 5, "the evaluation was cancelled (Ctrl-C, or on the other side)"),
-        (Self::Refused, 6, "brigd refused the request; nothing ran"),
+        (Self::Refused, 6, "brigd refused the request, or the call of `brig call`; nothing ran"),
         (Self::Unreachable, 7, "no brigd answers, and none can be started; nothing ran"),
         (Self::Sandbox, 8, "the worker crashed or broke its protocol, or brigd failed"),
-        (Self::Lost, 9, "the connection was lost before the answer, or brigd ended; what ran is unknown"),
+        (Self::Lost, 9, "the connection was lost before the answer, or brigd ended, or the effect of the call of `brig call` is unknown"),
         (Self::OutputLost, 10, "standard output could not be written; the rest of the answer is lost, what ran did run"),
     ];
+
+    /// The code of `brig call` for each state of its call.
+    pub(crate) const CALLS: &'static [(CallState, Self, &'static str)] = &[
+        (CallState::Completed, Self::Succeeded, "the value is on standard output"),
+        (CallState::Refused, Self::Refused, "it did not run: not permitted, input that does not fit, a rate, a budget, an approval"),
+        (CallState::Failed, Self::Failed, "it ran and said no, or said what does not fit"),
+        (CallState::Unknown, Self::Lost, "it was started, and nobody can say whether it had its effect"),
+    ];
+
+    /// The code of a call. Only one that completed, with its value, is a success.
+    pub(crate) fn of_call(result: &FunctionsCallResult) -> Self {
+        let exit = Self::CALLS.iter().find(|(state, ..)| *state == result.call.state).map_or(Self::Lost, |(_, exit, _)| *exit);
+        match (exit, &result.error, &result.value) {
+            (Self::Succeeded, Some(_), _) => Self::Failed,
+            (Self::Succeeded, None, None) => Self::Lost,
+            _ => exit,
+        }
+    }
 
     pub(crate) fn code(self) -> u8 {
         Self::TABLE.iter().find(|(exit, ..)| *exit == self).map_or(1, |(_, code, _)| *code)
@@ -90,10 +108,38 @@ impl Exit {
         format!("| code | means |\n|---|---|\n{}\n", rows.join("\n"))
     }
 
+    /// That of the states, in the same place.
+    #[cfg(test)]
+    fn call_document() -> String {
+        let rows: Vec<String> = Self::CALLS
+            .iter()
+            .map(|(state, exit, meaning)| format!("| {} | `{}` | {meaning} |", exit.code(), state_name(*state)))
+            .collect();
+        format!("| code | state of the call | means |\n|---|---|---|\n{}\n", rows.join("\n"))
+    }
+
+    /// The codes of a call, as its `--help` prints them.
+    pub(crate) fn call_help() -> String {
+        let rows: Vec<String> =
+            Self::CALLS.iter().map(|(state, exit, meaning)| format!("  {:<2}  {}: {meaning}", exit.code(), state_name(*state))).collect();
+        let others = "  2, 5, 7, 9, 10: as brig --help says; 9 also when the connection was lost";
+        format!("Exit codes:\n{}\n{others}", rows.join("\n"))
+    }
+
     /// The table, as `--help` prints it.
     pub(crate) fn help() -> String {
         let rows: Vec<String> = Self::TABLE.iter().map(|(_, code, meaning)| format!("  {code:<2}  {meaning}")).collect();
         format!("Exit codes:\n{}", rows.join("\n"))
+    }
+}
+
+/// The state as the protocol spells it.
+const fn state_name(state: CallState) -> &'static str {
+    match state {
+        CallState::Refused => "refused",
+        CallState::Failed => "failed",
+        CallState::Completed => "completed",
+        CallState::Unknown => "unknown",
     }
 }
 
@@ -119,7 +165,9 @@ mod tests {
     #[test]
     fn the_table_of_the_document_is_that_of_the_code() {
         let text = include_str!("../../../docs/cli.md");
-        assert!(text.contains(&Exit::document()), "docs/cli.md should have\n{}", Exit::document());
+        for table in [Exit::document(), Exit::call_document()] {
+            assert!(text.contains(&table), "docs/cli.md should have\n{table}");
+        }
     }
 
     #[test]

@@ -2,55 +2,20 @@
 //!
 //! Owns the syntax and the order. Never looks at what the values mean.
 
-use super::Fault;
-use super::read;
+use super::members::Members;
+use super::read::Text;
+use super::{Fault, read};
 use brig::protocol::limits;
-use serde::de::{self, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::HashSet;
 use std::path::Path;
 
-/// Members by name, each as the text it was written in: a number keeps all its digits.
-#[derive(Debug, Default)]
-pub(crate) struct Inputs(Vec<(String, Box<RawValue>)>);
-
-impl serde::Serialize for Inputs {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Inputs {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Inputs;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object: its members are those of the global `inputs`")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Inputs, A::Error> {
-                let mut members = Vec::new();
-                let mut names = HashSet::new();
-                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
-                    if !names.insert(name.clone()) {
-                        return Err(de::Error::custom(format_args!("member {name:?} comes twice")));
-                    }
-                    members.push((name, value));
-                }
-                Ok(Inputs(members))
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
-
 /// Reads every `--inputs`, later ones over earlier ones.
-pub(crate) fn read(all: &[String]) -> Result<Option<Inputs>, Fault> {
-    let mut inputs = Inputs::default();
+pub(crate) fn read(all: &[String]) -> Result<Option<Members>, Fault> {
+    let mut inputs = Members::default();
     for one in all {
         match member(one) {
             Some((name, value)) => inputs.set(name.to_owned(), value?),
-            None => inputs.add_file(Path::new(one))?,
+            None => add_file(&mut inputs, Path::new(one))?,
         }
     }
     Ok((!all.is_empty()).then_some(inputs))
@@ -72,21 +37,19 @@ fn member(text: &str) -> Option<(&str, Result<Box<RawValue>, Fault>)> {
     Some((name, value))
 }
 
-impl Inputs {
-    fn set(&mut self, name: String, value: Box<RawValue>) {
-        self.0.retain(|(existing, _)| *existing != name);
-        self.0.push((name, value));
-    }
+/// Every member of the object in a file.
+fn add_file(inputs: &mut Members, path: &Path) -> Result<(), Fault> {
+    let text = read::text(path, "inputs", limits::REQUEST_LINE_BYTES)?;
+    object(&text, "inputs")?.into_iter().for_each(|(name, value)| inputs.set(name, value));
+    Ok(())
+}
 
-    fn add_file(&mut self, path: &Path) -> Result<(), Fault> {
-        let text = read::text(path, "inputs", limits::REQUEST_LINE_BYTES)?;
-        let value = text.text.trim_start();
-        if let Some(kind) = kind_of_other(value) {
-            return Err(read::wrong(&text, value, &format!("inputs must be a JSON object, not {kind}")));
-        }
-        let Self(members) = read::json(&text)?;
-        members.into_iter().for_each(|(name, value)| self.set(name, value));
-        Ok(())
+/// The object that a text is; `what` it is to be, for the fault when it is none.
+pub(super) fn object(text: &Text, what: &str) -> Result<Members, Fault> {
+    let value = text.text.trim_start();
+    match kind_of_other(value) {
+        Some(kind) => Err(read::wrong(text, value, &format!("{what} must be a JSON object, not {kind}"))),
+        None => read::json(text),
     }
 }
 

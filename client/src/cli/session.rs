@@ -5,7 +5,7 @@
 use super::args::{Global, VersionArgs};
 use super::exit::Exit;
 use super::{Fault, terminal};
-use brig::{Client, Error, Origin, StartOptions};
+use brig::{Client, Error, Origin, SERVICE_SOCKET, StartOptions};
 use serde_json::json;
 
 /// Connects, or starts a private brigd and says so.
@@ -16,6 +16,20 @@ pub(crate) async fn open(global: &Global, quiet: bool) -> Result<Client, Fault> 
         terminal::err(&format!("brig: {why}: started a private {} for this command\n", brigd.display()));
     }
     Ok(client)
+}
+
+/// Connects to a brigd that is there: one started for this command would have no functions.
+pub(crate) async fn service(global: &Global) -> Result<Client, Fault> {
+    if global.private {
+        return Err(Fault::usage("a private brigd has no configured functions: leave --private out"));
+    }
+    Ok(Client::connect(named_socket(global)).await?)
+}
+
+/// The socket that was named, else that of the service.
+pub(crate) fn named_socket(global: &Global) -> std::path::PathBuf {
+    let named = global.socket.clone().or_else(|| std::env::var_os("BRIG_SOCKET").filter(|path| !path.is_empty()).map(Into::into));
+    named.unwrap_or_else(|| SERVICE_SOCKET.into())
 }
 
 /// What the arguments say of the brigd to use.

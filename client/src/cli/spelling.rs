@@ -15,7 +15,7 @@ pub(crate) fn suggest(fault: &str) -> String {
 }
 
 /// The known name with the fewest changed characters, if these are a third at most.
-fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = written.chars().count();
     if length > LONGEST {
         return None;
