@@ -149,7 +149,7 @@ fn the_tools_find_a_change_and_say_where_and_tell_it_by_their_exit_code() {
     std::fs::write(&path, cut).expect("a cut");
     let (code, text) = audit.tool(&["verify"]);
     assert!(code == Some(1) && text.contains("the end is cut off"), "{text}");
-    let log = audit.options("").try_start().err().expect("brigd does not go on after a cut");
+    let log = audit.options("").try_start().expect_err("brigd does not go on after a cut");
     assert!(log.contains("cut off") && log.contains("brigd audit verify") && log.contains("exit status: 5"), "{log}");
 }
 

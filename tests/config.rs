@@ -1,6 +1,6 @@
 //! The configuration, as an operator meets it: checked without a brigd running, layered,
 //! taken over while one runs, and applied to who the kernel says a client is.
-#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use acceptance::{Brigd, BrigdOptions, DEADLINE, as_user, binary};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Every text that a program's author can be told, in one readable file: `messages.txt`
 //! holds each program of `messages/programs.txt` with its error and hint, or its warnings,
 //! as the answer over the real socket has them. A change of a text is a decision.
-#![expect(clippy::expect_used, reason = "tests")]
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 use acceptance::{BrigdOptions, Client, Handlers};
 use serde_json::{Value, json};

@@ -96,7 +96,7 @@ fn what_policy_denies_is_not_there_for_the_program_and_explained_to_the_client_a
     assert_eq!(said, json!(["undefined", ["list"]]));
     // A request says that it allows it: it narrows, and never widens.
     let mut wider = params.clone();
-    wider["permissions"] = json!({"hostFunction": "allow"});
+    wider.as_object_mut().expect("an object").insert("permissions".to_owned(), json!({"hostFunction": "allow"}));
     assert_eq!(value_of(&mut client, &wider, &mut Handlers::none()), said);
 
     let explained = client.result("policy.explain", &json!({"function": "store.refund", "callback": true}));

@@ -1,6 +1,6 @@
 //! `brig repl` at a terminal, as a person uses it: a pseudo-terminal is its standard input,
 //! output and error, keys go in, and what the screen would get comes out.
-#![expect(clippy::expect_used, reason = "tests")]
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 use acceptance::{Brigd, binary};
 use nix::pty::{Winsize, openpty};

@@ -1,6 +1,6 @@
 //! The figures of an answer against those of the kernel: CPU time and memory of the worker
 //! as `/proc` has them, wall-clock time as the client's own clock has it.
-#![expect(clippy::expect_used, reason = "tests")]
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 use acceptance::{Brigd, Client, DEADLINE, Handlers, Incoming};
 use serde_json::{Value, json};

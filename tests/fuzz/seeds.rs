@@ -13,6 +13,7 @@ use std::path::Path;
 pub(crate) fn golden() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/golden");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
     files.sort();
     files.iter().map(|file| std::fs::read_to_string(file).unwrap().trim_end().as_bytes().to_vec()).collect()
 }

@@ -326,6 +326,7 @@ async fn bad_lines_are_answered_and_the_connection_lives() {
         (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate"}"#, "invalid_params"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate","params":[1]}"#, "invalid_request"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"policy.explain"}"#, "invalid_params"),
+        (r#"{"jsonrpc":"2.0","id":9,"method":"evaluate","params":{"source":"1","check":true}}"#, "unsupported"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"vm.create","params":{"limts":{}}}"#, "invalid_params"),
         (r#"{"jsonrpc":"2.0","id":9,"method":"vm.create","params":{"timeZone":"../etc"}}"#, "invalid_params"),
     ] {

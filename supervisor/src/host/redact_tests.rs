@@ -1,5 +1,5 @@
 //! Credentials in every form that is looked for.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 use data_encoding::{BASE64, BASE64URL, HEXUPPER};

@@ -1,5 +1,5 @@
 //! Budgets are never exceeded, whatever comes at once and whatever the clock does.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
 use proptest::prelude::*;
@@ -22,10 +22,12 @@ impl Hand {
     }
 }
 
+type Rows = BTreeMap<(u32, Arc<str>, u64), SavedCount>;
+
 /// A store as a database would be one.
 #[derive(Clone, Debug, Default)]
 struct Shelf {
-    rows: Arc<Mutex<BTreeMap<(u32, Arc<str>, u64), SavedCount>>>,
+    rows: Arc<Mutex<Rows>>,
     broken: Arc<AtomicBool>,
     saves: Arc<AtomicU64>,
 }

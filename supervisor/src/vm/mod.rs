@@ -89,7 +89,7 @@ impl Vms {
         parties.unless_stopped(build).await?;
         drop(functions);
         let uid = parties.peer.uid;
-        self.lock().reserve(uid, quota(&parties.grant).as_ref())?;
+        self.lock().reserve(uid, quota(parties.grant).as_ref())?;
         let place = Place { vms: self, uid, taken: false };
         let lease = parties.lease_kept().await?;
         let id = evaluation::fresh_id("vm_")?;

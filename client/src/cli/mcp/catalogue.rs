@@ -175,7 +175,7 @@ impl Catalogue {
             let before = found.len();
             let more: Vec<&Entry> = self.entries.iter().filter(matching).filter(|entry| !found.contains(entry)).collect();
             found.extend(more);
-            if found.len() == before && !found.iter().any(|entry| matching(entry)) {
+            if found.len() == before && !found.iter().any(matching) {
                 let near = self.search(name);
                 let near = if near.is_empty() { String::new() } else { format!("; near it are\n{}", near.join("\n")) };
                 return Err(format!("there is no function {name:?}{near}"));

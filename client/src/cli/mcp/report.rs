@@ -6,7 +6,6 @@
 use brig::{CallRecord, CallState, Error, EvaluateResult, EvaluationError, Outcome};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// Longest text of a value or of a console stream, in bytes; the structured content has
 /// all of it.
@@ -60,25 +59,25 @@ fn value_text(result: &EvaluateResult) -> String {
 fn error_text(error: &EvaluationError, result: &EvaluateResult) -> String {
     let mut text = format!("{}: ", error.code.as_str());
     if !error.name.is_empty() && error.name != error.code.as_str() {
-        let _ = write!(text, "{}: ", error.name);
+        text.push_str(&format!("{}: ", error.name));
     }
     text.push_str(if error.message.is_empty() { error.code.meaning() } else { &error.message });
     if let Some(line) = error.line {
-        let _ = write!(text, "\nat line {line}, column {}", error.column.unwrap_or(1));
+        text.push_str(&format!("\nat line {line}, column {}", error.column.unwrap_or(1)));
     }
     if let Some(excerpt) = &error.excerpt {
-        let _ = write!(text, "\n{excerpt}");
+        text.push_str(&format!("\n{excerpt}"));
     }
     if let Some(data) = &error.data {
-        let _ = write!(text, "\ndata: {data}");
+        text.push_str(&format!("\ndata: {data}"));
     }
     let mut cause = error.cause.as_deref();
     while let Some(one) = cause {
-        let _ = write!(text, "\ncaused by {}: {}", one.name, one.message);
+        text.push_str(&format!("\ncaused by {}: {}", one.name, one.message));
         cause = one.cause.as_deref();
     }
     for one in error.errors.iter().take(10) {
-        let _ = write!(text, "\n- {}: {}", one.name, one.message);
+        text.push_str(&format!("\n- {}: {}", one.name, one.message));
     }
     if let Some(hint) = &error.hint {
         section(&mut text, "hint", hint);
@@ -112,7 +111,7 @@ fn calls(calls: &[CallRecord]) -> String {
 
 fn section(text: &mut String, name: &str, body: &str) {
     let between = if body.contains('\n') && !body.starts_with('\n') { "\n" } else { " " };
-    let _ = write!(text, "\n\n{name}:{between}{}", body.trim_end());
+    text.push_str(&format!("\n\n{name}:{between}{}", body.trim_end()));
 }
 
 /// A text of bounded length; a cut says so.
@@ -120,7 +119,10 @@ fn cut(text: &str) -> String {
     if text.len() <= TEXT_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(TEXT_BYTES);
+    let mut end = TEXT_BYTES;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     let shown = text.get(..end).unwrap_or_default();
     format!("{shown}\n… cut here: {end} of {} bytes are shown. Give back less: filter and sum up in the program.", text.len())
 }

@@ -17,6 +17,9 @@ pub(super) struct Users {
     own: u32,
 }
 
+/// A number, and the name and group where they are known.
+type Account<'a> = (u32, Option<(&'a str, u32)>);
+
 impl Users {
     /// As this host has them.
     pub(super) fn of_host() -> Self {
@@ -64,7 +67,7 @@ impl Users {
     }
 
     /// The number, and name and group where it is known.
-    fn user(&self, user: &Identity) -> Result<(u32, Option<(&str, u32)>), String> {
+    fn user(&self, user: &Identity) -> Result<Account<'_>, String> {
         for line in self.passwd.lines() {
             let fields: Vec<&str> = line.split(':').collect();
             let [name, _, uid, gid, ..] = fields.as_slice() else { continue };
