@@ -22,6 +22,7 @@ mod session;
 mod spelling;
 mod terminal;
 mod type_check;
+mod values;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -20,8 +20,8 @@ pub use approvals::{
 pub use audit::{AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult};
 pub use revocations::{EndedResult, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevocationsResult, RevokeParams};
 pub use status::{
-    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, JournalStatus, KillParams, PolicyResult, PrincipalStatus, QueueStatus,
-    StatusResult, WorkersStatus,
+    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, JournalStatus, KillParams, PolicyResult, PrincipalStatus,
+    QueueStatus, StatusResult, WorkersStatus,
 };
 
 /// Longest reason or comment, in bytes.

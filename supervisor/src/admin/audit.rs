@@ -61,7 +61,10 @@ pub(super) async fn check(service: &Service, params: AuditVerifyParams) -> Resul
 
 fn folder(service: &Service) -> Result<PathBuf, ErrorData> {
     let sentence = "records go to the log, which can not be asked; a folder for them is set by audit.dir";
-    service.audit.folder().ok_or_else(|| ErrorData { setting: Some("audit.dir".to_owned()), ..ErrorData::new(RequestCode::Unsupported, sentence) })
+    service
+        .audit
+        .folder()
+        .ok_or_else(|| ErrorData { setting: Some("audit.dir".to_owned()), ..ErrorData::new(RequestCode::Unsupported, sentence) })
 }
 
 /// Reads files: off the async threads.

@@ -52,7 +52,11 @@ pub(super) fn status(service: &Service) -> StatusResult {
 
 fn journal(service: &Service) -> JournalStatus {
     let place = service.config.server.state_dir.as_ref().map(|folder| folder.display().to_string());
-    JournalStatus { durable: service.journal.is_durable(), place: place.unwrap_or_else(|| "memory".to_owned()), detached: service.detached.len() }
+    JournalStatus {
+        durable: service.journal.is_durable(),
+        place: place.unwrap_or_else(|| "memory".to_owned()),
+        detached: service.detached.len(),
+    }
 }
 
 fn principals(service: &Service) -> Vec<PrincipalStatus> {

@@ -407,7 +407,10 @@ mod tests {
         let back = json_of(&restored(Revoked::Principal("uid:1000"), By::Uid(0), None));
         assert_eq!((back.get("event"), back.pointer("/what/principal")), (Some(&json!("restored")), Some(&json!("uid:1000"))));
         assert_eq!(back.get("comment"), None);
-        assert_eq!(json_of(&revoked(Revoked::Evaluation("ev_1"), By::Signal("SIGHUP"), None)).pointer("/what/evaluation"), Some(&json!("ev_1")));
+        assert_eq!(
+            json_of(&revoked(Revoked::Evaluation("ev_1"), By::Signal("SIGHUP"), None)).pointer("/what/evaluation"),
+            Some(&json!("ev_1"))
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ use super::{Fault, render, terminal};
 use args::{AdminArgs, AdminCommand, AdminGlobal, AuditCommand, TargetArgs};
 use brig::Client;
 use brig::protocol::admin::{
-    AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult, EndedResult, EvaluationsListResult, KillParams, PolicyResult, PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult,
-    RevokeParams, StatusResult, method,
+    AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult, EndedResult, EvaluationsListResult, KillParams, PolicyResult,
+    PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult, RevokeParams, StatusResult, method,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,7 +4,8 @@
 
 use crate::cli::terminal::safe_lines;
 use brig::protocol::admin::{
-    ApprovalDetail, ApprovalInfo, ApprovalState, AuditStatus, AuditTailResult, AuditVerifyResult, EvaluationInfo, EvaluationState, Revocation, RevocationsResult, StatusResult,
+    ApprovalDetail, ApprovalInfo, ApprovalState, AuditStatus, AuditTailResult, AuditVerifyResult, EvaluationInfo, EvaluationState,
+    Revocation, RevocationsResult, StatusResult,
 };
 use brig::protocol::escape::escaped;
 use std::borrow::Borrow;
