@@ -5,6 +5,7 @@
 use acceptance::{Brigd, BrigdOptions, Client, DEADLINE, Handlers, as_user, binary};
 use brig_protocol::admin::method;
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
@@ -283,4 +284,99 @@ fn a_drain_lets_what_runs_end_takes_nothing_new_and_ends_brigd() {
     let answer = client.answer(request, &mut Handlers::none().on("orders.list", json!({"kind": "static", "result": []})));
     assert_eq!(answer.pointer("/result/outcome"), Some(&json!("succeeded")), "{answer}");
     assert!(brigd.wait().success());
+}
+
+/// A brigd whose records go to a folder.
+fn recording(folder: &Path) -> BrigdOptions {
+    let audit = folder.join("audit");
+    BrigdOptions::default().config(&format!("[audit]\ndir = {:?}\n", audit.display().to_string())).admin()
+}
+
+fn records(admin: &mut Client) -> Vec<Value> {
+    let told = admin.result("audit.tail", &json!({"lines": 100}));
+    told.get("records").and_then(Value::as_array).expect("records").clone()
+}
+
+#[test]
+fn what_operators_do_is_in_the_chain_with_who_did_it_and_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let brigd = recording(folder.path()).start();
+    let mut client = brigd.connect();
+    endless(&mut client);
+    let evaluation = started(&mut client);
+    let mut admin = brigd.admin();
+    admin.result("evaluations.kill", &json!({"evaluation": evaluation, "reason": "it loops"}));
+    admin.result("functions.revoke", &json!({"pattern": "orders.*", "reason": "incident 7"}));
+    admin.result("functions.restore", &json!({"pattern": "orders.*"}));
+    admin.result("principals.revoke", &json!({"principal": "uid:4242"}));
+    admin.result("principals.restore", &json!({"principal": "uid:4242"}));
+    admin.result("policy.reload", &json!({}));
+    let own = json!({"uid": nix::unistd::geteuid().as_raw()});
+    let acts = [("revoked", json!({"evaluation": evaluation})), ("revoked", json!({"function": "orders.*"}))].into_iter().chain([
+        ("restored", json!({"function": "orders.*"})),
+        ("revoked", json!({"principal": "uid:4242"})),
+        ("restored", json!({"principal": "uid:4242"})),
+        ("policy_reloaded", Value::Null),
+    ]);
+    let found = records(&mut admin);
+    let of_operators: Vec<&Value> = found.iter().filter(|record| record.get("by") == Some(&own)).collect();
+    let told: Vec<(&str, Value)> = of_operators
+        .iter()
+        .map(|record| (record.get("event").and_then(Value::as_str).unwrap_or_default(), record.get("what").cloned().unwrap_or_default()))
+        .collect();
+    assert_eq!(told, acts.collect::<Vec<_>>(), "{found:#?}");
+    let reasons: Vec<Option<&str>> = of_operators.iter().map(|record| record.get("comment").and_then(Value::as_str)).collect();
+    assert_eq!(reasons.get(..2), Some([Some("it loops"), Some("incident 7")].as_slice()));
+    assert!(brigd.log().contains("function_revoked"), "the log has it too");
+}
+
+#[test]
+fn the_chain_is_verified_over_the_admin_socket_and_a_changed_record_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let brigd = recording(folder.path()).start();
+    brigd.connect().evaluate("1");
+    let mut admin = brigd.admin();
+    let status = admin.result("status", &json!({}));
+    let (seq, hash) = (status.pointer("/audit/seq").cloned(), status.pointer("/audit/hash").cloned());
+    assert!(seq.as_ref().and_then(Value::as_u64).is_some_and(|seq| seq > 2), "{status}");
+    assert_eq!(status.pointer("/journal/durable"), Some(&json!(true)));
+    let checked = admin.result("audit.verify", &json!({"anchors": [hash]}));
+    assert_eq!((checked.get("intact"), checked.get("findings")), (Some(&json!(true)), Some(&json!([]))), "{checked}");
+    let output = brig(&brigd, &["admin", "audit", "verify"]);
+    assert!(output.status.success() && text(&output).starts_with("ok: "), "{}", text(&output));
+    assert!(text(&brig(&brigd, &["admin", "audit", "tail", "-n", "1"])).starts_with("{\"seq\":"));
+    // As if somebody had another start than there was.
+    let segment = first_segment(&folder.path().join("audit"));
+    let changed = std::fs::read_to_string(&segment).expect("records").replacen("\"event\":\"started\"", "\"event\":\"stopped\"", 1);
+    std::fs::write(&segment, changed).expect("a changed record");
+    let checked = admin.result("audit.verify", &json!({}));
+    assert_eq!(checked.get("intact"), Some(&json!(false)), "{checked}");
+    let output = brig(&brigd, &["admin", "audit", "verify"]);
+    assert!(output.status.code() == Some(1) && text(&output).contains("BROKEN: "), "{}", text(&output));
+}
+
+fn first_segment(audit: &Path) -> PathBuf {
+    let files = std::fs::read_dir(audit).expect("the audit's folder").flatten().map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|kind| kind == "jsonl")).min().expect("a segment")
+}
+
+#[test]
+fn without_a_folder_of_records_there_is_nothing_to_ask_and_bounds_are_told() {
+    let brigd = start();
+    let mut admin = brigd.admin();
+    for method in ["audit.tail", "audit.verify"] {
+        let answer = admin.call(method, &json!({}));
+        assert_eq!((code(&answer), answer.pointer("/error/data/setting")), ("unsupported", Some(&json!("audit.dir"))), "{answer}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let brigd = recording(folder.path()).start();
+    let mut admin = brigd.admin();
+    for (method, params) in [
+        ("audit.tail", json!({"lines": 0})),
+        ("audit.tail", json!({"lines": 1_001})),
+        ("audit.verify", json!({"anchors": ["abc"]})),
+        ("audit.verify", json!({"anchors": vec!["0".repeat(64); 101]})),
+    ] {
+        assert_eq!(code(&admin.call(method, &params)), "invalid_params", "{params}");
+    }
 }

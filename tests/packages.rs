@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const FILES: [(&str, &str); 25] = [
+const FILES: [(&str, &str); 29] = [
     ("usr/bin/brig", "-rwxr-xr-x"),
     ("usr/bin/brigd", "-rwxr-xr-x"),
     ("usr/libexec/brig/brig-worker", "-rwxr-xr-x"),

@@ -29,6 +29,7 @@ mod shell_args;
 mod spelling;
 mod terminal;
 mod type_check;
+mod values;
 
 use args::{Cli, Command};
 use clap::Parser;

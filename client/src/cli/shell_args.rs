@@ -3,7 +3,8 @@
 //! Owns their names, help and syntax. Never opens a file.
 
 use super::Fault;
-use super::args::{Global, time};
+use super::args::Global;
+use super::values::time;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

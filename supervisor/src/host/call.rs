@@ -10,7 +10,9 @@
 
 mod agree;
 mod claim;
+mod ending;
 mod judges;
+mod waiting;
 
 #[cfg(test)]
 #[path = "call_tests.rs"]
@@ -18,7 +20,7 @@ mod tests;
 
 pub(crate) use judges::Judges;
 
-use super::callback::{CallAnswer, Callback, CleanFailure, Delivery};
+use super::callback::{CallAnswer, Callback, Delivery};
 use super::configured::{CallFacts, Place, Running};
 use super::schema::Cost;
 use super::table::{Function, FunctionTable};
@@ -29,15 +31,15 @@ use crate::audit::{AuditSink, Call, Disclosure, Event, Payload};
 use crate::journal::{Effects, Entry, Intent, Level};
 use crate::policy::counters::EvaluationCounts;
 use crate::policy::{Facts, PolicyStore};
-use brig_protocol::client::{CallRecord, CallState, Effect, Principal};
+use brig_protocol::client::{CallRecord, CallState, Principal};
 use brig_protocol::codes::CallCode;
 use brig_protocol::limits;
-use brig_protocol::worker::{HostFailure, host_failure_frame, host_result_frame};
+use brig_protocol::worker::host_result_frame;
 use claim::{Begun, Charged, Claimed, Recorded, Refused};
+use ending::{End, Stop, UNKNOWN, end, failed, refused, spoilt, timed_out, too_late, undecided, unjudged, unknown};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What a worker asked for, after the conversation took its id.
@@ -93,36 +95,6 @@ pub(crate) struct HostCalls<C, A> {
     pub(crate) counts: Arc<EvaluationCounts>,
     /// Set when the evaluation ends before.
     pub(crate) cancelled: CancellationToken,
-}
-
-/// An end before it is worded for the worker.
-struct End {
-    state: CallState,
-    code: Option<CallCode>,
-    rule: Option<String>,
-    output: Option<Payload>,
-    frame: Vec<u8>,
-}
-
-/// Why a call is not awaited any longer.
-#[derive(Clone, Copy)]
-enum Stop {
-    /// The evaluation ended.
-    Cancelled,
-    /// The function's own time is over.
-    TimedOut,
-    /// An operator revoked the function.
-    Revoked,
-}
-
-impl Stop {
-    const fn code(self) -> CallCode {
-        match self {
-            Self::Cancelled => CallCode::Cancelled,
-            Self::TimedOut => CallCode::FunctionTimedOut,
-            Self::Revoked => CallCode::Revoked,
-        }
-    }
 }
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -282,43 +254,6 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         taken.unwrap_or_else(failed)
     }
 
-    /// Resolves when nobody awaits the call any more.
-    async fn stopped(&self, by: Option<Instant>, function: &Function) -> Stop {
-        tokio::select! {
-            biased;
-            () = self.cancelled.cancelled() => Stop::Cancelled,
-            () = self.revocations.function_named(&function.collection_name, &function.name) => Stop::Revoked,
-            stop = self.time_over(by) => stop,
-        }
-    }
-
-    /// The evaluation's own end can only move away meanwhile, so it is looked at again
-    /// when it would have come.
-    async fn time_over(&self, by: Option<Instant>) -> Stop {
-        loop {
-            let until = self.wall.deadline().map(tokio::time::Instant::into_std);
-            let (end, stop) = match (by, until) {
-                (Some(by), Some(until)) if until <= by => (until, Stop::Cancelled),
-                (Some(by), _) => (by, Stop::TimedOut),
-                (None, Some(until)) => (until, Stop::Cancelled),
-                // Whatever ends this wait runs the clock again.
-                (None, None) => return std::future::pending().await,
-            };
-            tokio::time::sleep_until(end.into()).await;
-            if matches!(stop, Stop::TimedOut) || self.wall.deadline().is_some_and(|until| until <= tokio::time::Instant::now()) {
-                return stop;
-            }
-        }
-    }
-
-    /// How long a call that runs now may take.
-    fn time_left(&self, by: Option<Instant>) -> Duration {
-        let now = Instant::now();
-        let until = self.wall.deadline().map(tokio::time::Instant::into_std);
-        let end = by.into_iter().chain(until).min().unwrap_or(now);
-        end.saturating_duration_since(now).max(Duration::from_millis(1))
-    }
-
     /// Puts a call that changes something in the journal, before it does.
     async fn journaled(&self, call: u64, function: &Function, recorded: &Recorded, by: Option<Instant>) -> Result<Entry, Refused> {
         let intent = Intent {
@@ -452,72 +387,6 @@ impl<C: Callback> Drop for Awaited<'_, C> {
             self.client.host_cancel(self.evaluation, self.call, reason);
         }
     }
-}
-
-const UNKNOWN: &str = "whether it had its effect is unknown";
-
-fn timed_out(function: &Function) -> String {
-    let (name, limit) = (&function.full_name, function.timeout.as_millis());
-    let setting = limits::row("functionTimeoutMs").map_or("", |row| row.setting);
-    format!("{name}: no answer within its time-out of {limit} ms (functionTimeoutMs at most; {setting} raises it)")
-}
-
-/// The function ran, and there was no time left to check what it gave.
-fn unjudged(call: u64, function: &Function, stop: Stop) -> End {
-    let (code, why) = match stop {
-        Stop::Cancelled => (CallCode::Cancelled, "the evaluation ended"),
-        Stop::TimedOut => (CallCode::FunctionTimedOut, "its time-out passed"),
-        Stop::Revoked => (CallCode::Revoked, "an operator revoked it"),
-    };
-    spoilt(call, code, format!("{}: {why} before its output was checked. The function ran.", function.full_name), None)
-}
-
-fn too_late(function: &Function, stop: Stop) -> Refused {
-    let name = &function.full_name;
-    match stop {
-        Stop::Cancelled => Refused::new(CallCode::Cancelled, format!("{name}: the evaluation ended before the call ran")),
-        Stop::TimedOut => Refused::new(CallCode::FunctionTimedOut, format!("{name}: its time-out passed before the call ran")),
-        Stop::Revoked => Refused::new(CallCode::Revoked, format!("{name}: an operator revoked this function; the call did not run")),
-    }
-}
-
-fn refused(call: u64, refusal: Refused) -> End {
-    let data = refusal.retry_after_ms.and_then(|wait| RawValue::from_string(format!("{{\"retryAfterMs\":{wait}}}")).ok());
-    End { rule: refusal.rule, ..end_with(call, CallState::Refused, refusal.code, refusal.message, data.as_deref()) }
-}
-
-/// A call of which nobody can say what it did: one that only reads did nothing, as far as
-/// the operator's word goes; a client's word does not.
-fn undecided(call: u64, function: &Function, code: CallCode, message: &str) -> End {
-    if function.configured().is_some() && function.effect == Effect::Read {
-        return end(call, CallState::Failed, code, message.to_owned());
-    }
-    unknown(call, code, format!("{message}; {UNKNOWN}"))
-}
-
-fn unknown(call: u64, code: CallCode, message: String) -> End {
-    end(call, CallState::Unknown, code, message)
-}
-
-fn spoilt(call: u64, code: CallCode, message: String, output: Option<Payload>) -> End {
-    End { output, ..end(call, CallState::Completed, code, message) }
-}
-
-fn failed(call: u64, message: &str, data: Option<&RawValue>) -> End {
-    let clean = CleanFailure::of(message, data);
-    let frame = host_failure_frame(call, &clean.as_host_failure()).unwrap_or_default();
-    End { state: CallState::Failed, code: Some(CallCode::FunctionFailed), rule: None, output: None, frame }
-}
-
-/// An end in brig's own words. Its frame is small and always builds.
-fn end(call: u64, state: CallState, code: CallCode, message: String) -> End {
-    end_with(call, state, code, message, None)
-}
-
-fn end_with(call: u64, state: CallState, code: CallCode, message: String, data: Option<&RawValue>) -> End {
-    let failure = HostFailure { code, name: None, message: Cow::Owned(message), function_code: None, data };
-    let frame = host_failure_frame(call, &failure).unwrap_or_default();
-    End { state, code: Some(code), rule: None, output: None, frame }
 }
 
 fn length(bytes: usize) -> u64 {

@@ -13,6 +13,7 @@ use brig_protocol::limits::Limits;
 use brig_protocol::worker::{FromSupervisor, read_from_supervisor};
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::time::Duration;
 
 #[path = "call_ask_tests.rs"]
 mod asking;
