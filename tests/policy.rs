@@ -36,6 +36,7 @@ fn handlers() -> Handlers {
 fn a_budget_holds_over_evaluations_connections_and_calls_at_once() {
     let brigd = BrigdOptions::default()
         .config(&own("rules = [{ mode = \"allow\", patterns = [\"store.*\"], budget = { calls = 5, per = \"day\" } }]\n"))
+        .admin()
         .start();
     let racers: Vec<(u64, u64)> = std::thread::scope(|scope| {
         let run = || {
@@ -116,6 +117,7 @@ fn what_policy_denies_is_not_there_for_the_program_and_explained_to_the_client_a
 fn what_is_left_of_a_budget_is_explained_and_explaining_takes_nothing() {
     let brigd = BrigdOptions::default()
         .config(&own("rules = [{ mode = \"allow\", patterns = [\"**\"], budget = { sum = \"/amount\", max = 10, per = \"hour\" } }]\n"))
+        .admin()
         .start();
     let mut client = brigd.connect();
     assert_eq!(value_of(&mut client, &refund(&json!(2.5)), &mut handlers()), json!({"done": true}));
@@ -310,4 +312,21 @@ fn a_policy_is_checked_and_explained_without_a_brigd_running() {
     let brig = Command::new(binary("brig")).args(["policy", "check", &path]).env("BRIGD", binary("brigd")).output().expect("brig");
     assert_eq!(brig.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&brig.stderr).contains("did you mean \"a.*\"?"));
+}
+
+#[test]
+fn a_budget_of_a_day_is_not_begun_where_a_restart_would_give_it_back() {
+    let config = own("rules = [{ mode = \"allow\", patterns = [\"store.*\"], budget = { calls = 1, per = \"day\" } }]\n");
+    let log = BrigdOptions::default().config(&config).try_start().expect_err("brigd does not start");
+    assert!(log.contains("server.state_dir") && log.contains("--state DIR") && log.contains("survive a restart"), "{log}");
+    // With one it holds over a kill.
+    let folder = tempfile::tempdir().expect("a folder");
+    let once = || {
+        let brigd = BrigdOptions::default().config(&config).state(folder.path()).start();
+        let (mut client, mut handlers) = (brigd.connect(), handlers());
+        let params = json!({"source": "try { await store.refund({}); return 'ran' } catch (e) { return e.code }", "hostFunctions": {"store": {"refund": {}}}});
+        client.evaluate_with(&params, &mut handlers).pointer("/value").cloned()
+    };
+    assert_eq!(once(), Some(json!("ran")));
+    assert_eq!(once(), Some(json!("budget_exhausted")));
 }

@@ -61,7 +61,7 @@ impl Service {
         let config = self.source.read()?;
         let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
-        self.check_asking(&policy)?;
+        self.check_kept(&policy)?;
         Ok((policy, config, catalogue))
     }
 
@@ -95,21 +95,25 @@ impl Service {
 }
 
 impl Service {
-    fn check_asking(&self, policy: &Policy) -> Result<(), ConfigFault> {
-        check_asking(policy, self.config.server.state_dir.as_deref())
+    fn check_kept(&self, policy: &Policy) -> Result<(), ConfigFault> {
+        check_kept(policy, self.config.server.state_dir.as_deref())
     }
 }
 
-/// Whether what people are asked, and what they say, can be written down.
+/// Whether what people are asked and say, and what budgets used, can be written down.
 ///
 /// # Errors
-/// [`ConfigFault::Value`]: a rule asks, and there is nowhere to keep it.
-pub(crate) fn check_asking(policy: &Policy, state: Option<&Path>) -> Result<(), ConfigFault> {
-    if policy.asks() && state.is_none() {
-        let right = "a rule of [principals] asks a person, which needs a state directory: set it, or give --state DIR";
-        return Err(fault("server.state_dir", "nothing", right));
+/// [`ConfigFault::Value`]: there is nowhere to keep it.
+pub(crate) fn check_kept(policy: &Policy, state: Option<&Path>) -> Result<(), ConfigFault> {
+    if state.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let needs = |what: &str| Err(fault("server.state_dir", "nothing", &format!("{what}, which needs a state directory: set it, or give --state DIR")));
+    match (policy.asks(), policy.counts_long()) {
+        (true, _) => needs("a rule of [principals] asks a person"),
+        (_, true) => needs("a budget of [principals] is for an hour or a day, and so has to survive a restart"),
+        _ => Ok(()),
+    }
 }
 
 /// What the operator has configured. A file that can not be used is told, and nothing else

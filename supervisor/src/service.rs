@@ -22,7 +22,7 @@ use crate::policy::selector::SystemAccounts;
 use crate::policy::{Policy, PolicyStore};
 use crate::pool::Pool;
 use crate::records::Records;
-use crate::reload::{Source, check_asking};
+use crate::reload::{Source, check_kept};
 use crate::settings::Fault;
 use crate::telemetry::Telemetry;
 use crate::vm::Vms;
@@ -115,7 +115,7 @@ impl Service {
     ) -> Result<Arc<Self>, Fault> {
         let state = config.server.state_dir.as_deref();
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
-        check_asking(&policy, state)?;
+        check_kept(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
         let audit = Arc::new(records);
         Ok(Arc::new(Self {

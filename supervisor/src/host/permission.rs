@@ -146,6 +146,13 @@ impl Scope {
         self.rules().iter().any(|rule| rule.verdict == Verdict::Ask)
     }
 
+    /// Whether what it counts has to outlive brigd: a restart would give a budget of an hour
+    /// or a day back.
+    pub(crate) fn counts_long(&self) -> bool {
+        let long = |budget: &Budget| matches!(budget.per, Window::Hour | Window::Day);
+        self.rules().iter().flat_map(|rule| &rule.budgets).any(long)
+    }
+
     /// Its rules, in the order written.
     pub(crate) fn rules(&self) -> &[Rule] {
         match self {

@@ -211,9 +211,18 @@ impl Policy {
 
     /// Whether any rule needs a person.
     pub(crate) fn asks(&self) -> bool {
+        self.any(Scope::asks)
+    }
+
+    /// Whether any budget has to outlive brigd.
+    pub(crate) fn counts_long(&self) -> bool {
+        self.any(Scope::counts_long)
+    }
+
+    fn any(&self, of: fn(&Scope) -> bool) -> bool {
         let Some(Sections { uids, units, gids, everybody }) = &self.sections else { return false };
         let mut all = uids.values().chain(units.values()).chain(gids.iter().map(|(_, section)| section)).chain(everybody);
-        all.any(|section| section.callbacks.asks() || section.functions.asks())
+        all.any(|section| of(&section.callbacks) || of(&section.functions))
     }
 
     /// Names this policy: the same tables have the same version.
