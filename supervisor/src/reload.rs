@@ -108,7 +108,9 @@ pub(crate) fn check_kept(policy: &Policy, state: Option<&Path>) -> Result<(), Co
     if state.is_some() {
         return Ok(());
     }
-    let needs = |what: &str| Err(fault("server.state_dir", "nothing", &format!("{what}, which needs a state directory: set it, or give --state DIR")));
+    let needs = |what: &str| {
+        Err(fault("server.state_dir", "nothing", &format!("{what}, which needs a state directory: set it, or give --state DIR")))
+    };
     match (policy.asks(), policy.counts_long()) {
         (true, _) => needs("a rule of [principals] asks a person"),
         (_, true) => needs("a budget of [principals] is for an hour or a day, and so has to survive a restart"),
