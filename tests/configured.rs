@@ -491,6 +491,49 @@ fn calls_without_a_program_do_not_fill_the_journal() {
 }
 
 #[test]
+fn a_call_that_waits_for_its_place_does_not_run_once_a_reload_denies_it() {
+    let place = Place::new();
+    let fifo = gated(&place, "concurrency = 1");
+    place.collection("other", &place.function("echo", "", "args = [\"echo\"]"));
+    let config = |word: &str| {
+        let folder = place.path("functions.d").display().to_string();
+        format!("[principals.\"*\"]\ncallbacks = \"allow\"\nhost_function = {word:?}\n[functions]\ndir = {folder:?}\n")
+    };
+    let brigd = BrigdOptions::default().config(&config("allow")).admin().start();
+    let mut client = brigd.connect();
+    let first = client.request("functions.call", &json!({"function": "shop.gate"}));
+    until("the first is in", || marks(&place) == 1);
+    let alone = client.request("functions.call", &json!({"function": "shop.gate"}));
+    // Once it asks its client, its call of the gate was allowed a whole program ago.
+    let program = client.request(
+        "evaluate",
+        &json!({
+            "source": "const gate = shop.gate({}); gate.catch(() => 0); await other.echo({}); await svc.told({}); await gate",
+            "hostFunctions": {"svc": {"told": {}}},
+        }),
+    );
+    let asked = client.next_message();
+    assert_eq!(asked.pointer("/params/function"), Some(&json!("svc.told")), "{asked}");
+    fs::write(brigd.folder().join("brig.toml"), config("deny")).expect("the configuration");
+    brigd.admin().result("policy.reload", &json!({}));
+    client.take_call(&asked, &mut Handlers::none().on("svc.told", json!({"kind": "static", "result": 1})));
+    keep_open(&fifo);
+    for _ in 0..3 {
+        let answer = client.next_message();
+        let id = answer.get("id").and_then(Value::as_u64).expect("its id");
+        if id == first {
+            assert_eq!(answer.pointer("/result/value"), Some(&json!(true)), "{answer}");
+            continue;
+        }
+        assert!(id == alone || id == program, "{answer}");
+        let call = if id == alone { "/result/call" } else { "/result/calls/0" };
+        assert_eq!(answer.pointer(&format!("{call}/state")), Some(&json!("refused")), "{answer}");
+        assert_eq!(answer.pointer(&format!("{call}/code")), Some(&json!("permission_denied")), "{answer}");
+    }
+    assert_eq!(marks(&place), 1);
+}
+
+#[test]
 fn no_more_calls_begin_in_a_minute_than_may() {
     let place = Place::new();
     place.collection("shop", &place.function("echo", "calls_per_minute = 3", "args = [\"echo\"]"));
