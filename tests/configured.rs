@@ -389,6 +389,150 @@ fn no_more_calls_run_at_once_than_may_and_others_are_served_meanwhile() {
     assert_eq!(inside(), 4);
 }
 
+/// A write function that leaves a mark for every time it ran; `about` are lines of it.
+fn gated(place: &Place, about: &str) -> PathBuf {
+    let work = place.path("work");
+    let fifo = work.join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::from_bits_truncate(0o666)).expect("a gate");
+    fs::set_permissions(&fifo, fs::Permissions::from_mode(0o666)).expect("its mode");
+    let gate = format!("args = [\"gate\", {:?}]", work.display().to_string());
+    place.collection("shop", &place.function("gate", about, &gate));
+    fifo
+}
+
+/// How often the function of [`gated`] ran.
+fn marks(place: &Place) -> usize {
+    let work = fs::read_dir(place.path("work")).expect("the folder");
+    work.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("in-")).count()
+}
+
+/// What must be true after a crash at each stage of a call with a key: how often it ran,
+/// what is known of it, and whether the answer is there.
+const STAGES: &[(u32, usize, &str, bool)] = &[
+    (1, 0, "unknown", false),
+    (2, 0, "unknown", false),
+    (3, 0, "unknown", false),
+    (4, 0, "unknown", false),
+    (5, 1, "unknown", false),
+    (6, 1, "unknown", false),
+    (7, 1, "completed", false),
+    (8, 1, "completed", false),
+    (9, 1, "completed", false),
+    (10, 1, "completed", true),
+];
+
+#[test]
+fn a_call_with_a_key_is_answered_and_never_run_again_after_kill_9_at_every_stage() {
+    let request = json!({"function": "shop.gate", "idempotencyKey": "once"});
+    for (stage, ran, state, ended) in STAGES {
+        let place = Place::new();
+        keep_open(&gated(&place, ""));
+        let options = || place.options("").state(&place.path("state"));
+        let mut brigd = options().env("BRIG_TEST_KILL_AT", &stage.to_string()).start();
+        let mut client = brigd.connect();
+        client.request("functions.call", &request);
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&brigd.wait()), Some(9), "stage {stage}: {}", brigd.log());
+        assert_eq!(marks(&place), *ran, "stage {stage}");
+        let mut brigd = options().start();
+        let result = brigd.connect().result("functions.call", &request);
+        let code = if *ended { "-" } else { "interrupted" };
+        assert_eq!(state_and_code(&result), ((*state).to_owned(), code.to_owned()), "stage {stage}: {result}");
+        assert_eq!(result.get("value").is_some(), *ended, "stage {stage}: {result}");
+        assert_eq!(result.pointer("/error/code").is_none(), *ended, "stage {stage}: {result}");
+        brigd.signal(Signal::SIGKILL);
+        brigd.wait();
+        // As often as it is asked, across as many restarts.
+        let again = options().start().connect().result("functions.call", &request);
+        assert_eq!(again, result, "stage {stage}");
+        assert_eq!(marks(&place), *ran, "stage {stage}: it ran again");
+    }
+}
+
+#[test]
+fn a_call_that_runs_when_brigd_is_killed_is_unknown_and_its_key_is_for_nothing_else() {
+    let place = Place::new();
+    let fifo = gated(&place, "");
+    let options = || place.options("").state(&place.path("state"));
+    let request = json!({"function": "shop.gate", "idempotencyKey": "once"});
+    let mut brigd = options().start();
+    let mut client = brigd.connect();
+    client.request("functions.call", &request);
+    until("it runs", || marks(&place) == 1);
+    brigd.signal(Signal::SIGKILL);
+    brigd.wait();
+    keep_open(&fifo);
+    let brigd = options().start();
+    let result = brigd.connect().result("functions.call", &request);
+    assert_eq!(state_and_code(&result), ("unknown".to_owned(), "interrupted".to_owned()), "{result}");
+    assert!(message(&result).contains("is unknown") && message(&result).contains("not run again"), "{result}");
+    for (method, params) in [
+        ("functions.call", json!({"function": "shop.gate", "input": {"a": 1}, "idempotencyKey": "once"})),
+        ("evaluate", json!({"source": "1", "idempotencyKey": "once"})),
+    ] {
+        let other = brigd.connect().call(method, &params);
+        assert_eq!(other.pointer("/error/data/code"), Some(&json!("idempotency_conflict")), "{other}");
+    }
+    assert_eq!(marks(&place), 1);
+    // Another key is another call.
+    let other = brigd.connect().result("functions.call", &json!({"function": "shop.gate", "idempotencyKey": "other"}));
+    assert_eq!(other.get("value"), Some(&json!(true)), "{other}");
+    assert_eq!(marks(&place), 2);
+}
+
+#[test]
+fn calls_without_a_program_do_not_fill_the_journal() {
+    let place = Place::new();
+    place.collection("shop", &place.function("echo", "", "args = [\"echo\"]"));
+    let brigd = place.options("[journal]\nevaluations_each = 3").state(&place.path("state")).start();
+    let mut client = brigd.connect();
+    for _ in 0..8 {
+        assert_eq!(value(&mut client, "shop.echo", &json!({"a": 1})), json!({"a": 1}));
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_its_place_does_not_run_once_a_reload_denies_it() {
+    let place = Place::new();
+    let fifo = gated(&place, "concurrency = 1");
+    place.collection("other", &place.function("echo", "", "args = [\"echo\"]"));
+    let config = |word: &str| {
+        let folder = place.path("functions.d").display().to_string();
+        format!("[principals.\"*\"]\ncallbacks = \"allow\"\nhost_function = {word:?}\n[functions]\ndir = {folder:?}\n")
+    };
+    let brigd = BrigdOptions::default().config(&config("allow")).admin().start();
+    let mut client = brigd.connect();
+    let first = client.request("functions.call", &json!({"function": "shop.gate"}));
+    until("the first is in", || marks(&place) == 1);
+    let alone = client.request("functions.call", &json!({"function": "shop.gate"}));
+    // Once it asks its client, its call of the gate was allowed a whole program ago.
+    let program = client.request(
+        "evaluate",
+        &json!({
+            "source": "const gate = shop.gate({}); gate.catch(() => 0); await other.echo({}); await svc.told({}); await gate",
+            "hostFunctions": {"svc": {"told": {}}},
+        }),
+    );
+    let asked = client.next_message();
+    assert_eq!(asked.pointer("/params/function"), Some(&json!("svc.told")), "{asked}");
+    fs::write(brigd.folder().join("brig.toml"), config("deny")).expect("the configuration");
+    brigd.admin().result("policy.reload", &json!({}));
+    client.take_call(&asked, &mut Handlers::none().on("svc.told", json!({"kind": "static", "result": 1})));
+    keep_open(&fifo);
+    for _ in 0..3 {
+        let answer = client.next_message();
+        let id = answer.get("id").and_then(Value::as_u64).expect("its id");
+        if id == first {
+            assert_eq!(answer.pointer("/result/value"), Some(&json!(true)), "{answer}");
+            continue;
+        }
+        assert!(id == alone || id == program, "{answer}");
+        let call = if id == alone { "/result/call" } else { "/result/calls/0" };
+        assert_eq!(answer.pointer(&format!("{call}/state")), Some(&json!("refused")), "{answer}");
+        assert_eq!(answer.pointer(&format!("{call}/code")), Some(&json!("permission_denied")), "{answer}");
+    }
+    assert_eq!(marks(&place), 1);
+}
+
 #[test]
 fn no_more_calls_begin_in_a_minute_than_may() {
     let place = Place::new();

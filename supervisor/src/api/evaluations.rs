@@ -3,7 +3,7 @@
 //! Owns their params and the status that they give. Never tells one principal about an
 //! evaluation of another: it is as unknown as one that never was.
 
-use super::params;
+use super::{functions, params};
 use crate::evaluation::Stop;
 use crate::journal::{JournalFault, Stored};
 use crate::service::Service;
@@ -58,15 +58,25 @@ pub(crate) async fn wait(service: &Service, uid: u32, text: &str, stop: &Stop) -
 /// # Errors
 /// `evaluation_not_found` or `journal_unavailable`.
 pub(crate) async fn status(service: &Service, uid: u32, id: &str) -> Result<Status, ErrorData> {
+    // A call without a program has a row as well, and its own kind of answer.
+    let stored = if id.starts_with(functions::CALL_PREFIX) { None } else { settled(service, uid, id).await? };
+    stored.map(told).unwrap_or_else(|| Err(not_found()))
+}
+
+/// What is on record: nothing there is running that nobody runs.
+///
+/// # Errors
+/// `journal_unavailable`.
+pub(super) async fn settled(service: &Service, uid: u32, id: &str) -> Result<Option<Stored>, ErrorData> {
     let journal = &service.journal;
     let runs = service.running.over(id).is_some();
-    let mut stored = journal.evaluation(uid, id).await.map_err(|fault| unreadable(&fault))?;
-    if !runs && stored.as_ref().is_some_and(Stored::is_running) {
-        // It ended without leaving its answer: the disk was full, or it was let go.
-        journal.lost(id).await.map_err(|fault| unreadable(&fault))?;
-        stored = journal.evaluation(uid, id).await.map_err(|fault| unreadable(&fault))?;
+    let stored = journal.evaluation(uid, id).await.map_err(|fault| unreadable(&fault))?;
+    if runs || !stored.as_ref().is_some_and(Stored::is_running) {
+        return Ok(stored);
     }
-    stored.map(told).unwrap_or_else(|| Err(not_found()))
+    // It ended without leaving its answer: the disk was full, or it was let go.
+    journal.lost(id).await.map_err(|fault| unreadable(&fault))?;
+    journal.evaluation(uid, id).await.map_err(|fault| unreadable(&fault))
 }
 
 fn told(stored: Stored) -> Result<Status, ErrorData> {

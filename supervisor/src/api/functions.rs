@@ -3,8 +3,10 @@
 //! Owns the params and results. A call goes the way of every host call
 //! ([`crate::host::call`]); what a principal may not list is as unknown as what is not.
 
-use super::idempotency::{self, Claim};
-use super::{evaluate, params};
+mod keyed;
+
+use super::idempotency::{self, Kept};
+use super::{evaluate, evaluations, params};
 use crate::connection::outbox::Outbox;
 use crate::evaluation::{self, Parties, Request};
 use crate::host::call::{Asked, CallOutcome, HostCalls};
@@ -12,12 +14,13 @@ use crate::host::callback::{CallAnswer, Callback, Delivery};
 use crate::host::configured::{Catalogue, Configured};
 use crate::host::table::{FunctionTable, Granted};
 use crate::host::wall::Wall;
-use crate::journal::Effects;
+use crate::journal::{Effects, Keep};
 use crate::policy::Grant;
+use crate::records::Records;
 use crate::service::Service;
 use brig_protocol::client::{
-    ApprovalNote, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult,
-    FunctionsListParams, FunctionsListResult, Operation, method,
+    ApprovalNote, CallState, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
+    FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, Operation, Outcome, method,
 };
 use brig_protocol::codes::{CallCode, RequestCode};
 use brig_protocol::escape::escaped;
@@ -31,6 +34,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// What the ids of calls without a program begin with.
+pub(super) const CALL_PREFIX: &str = "fc_";
 /// Slack between a function's own time and the end of all.
 const AFTERWARDS: Duration = Duration::from_secs(30);
 
@@ -69,35 +74,30 @@ fn no_such_function(catalogue: &Catalogue, grant: &Grant, name: &str) -> ErrorDa
     data
 }
 
+/// What one call gave.
+struct Done {
+    answer: Kept,
+    /// It is in the journal, and stays there for whoever asks again.
+    in_journal: bool,
+    /// It was cancelled before it ran, and has left no trace.
+    ran_nothing: bool,
+}
+
 /// `functions.call`: what it gives as JSON, once for its idempotency key.
 ///
 /// # Errors
 /// What prevents the attempt: bad params, a full queue, a cancel before it began.
-pub(crate) async fn call(request: Request, parties: &Parties<'_>) -> Result<Arc<RawValue>, ErrorData> {
+pub(crate) async fn call(request: Request, parties: &Parties<'_>) -> Result<Kept, ErrorData> {
     let text = request.text();
     let params: FunctionsCallParams<'_> = params::parse(text)?;
     evaluate::check_key(params.idempotency_key.as_deref())?;
-    let Some(key) = &params.idempotency_key else { return called(&params, parties).await };
-    let digest = idempotency::digest(method::FUNCTIONS_CALL, text);
-    loop {
-        match parties.service.answers.claim(parties.peer.uid, key, digest, tokio::time::Instant::now())? {
-            Claim::Run(running) => {
-                let kept = called(&params, parties).await?;
-                running.answer(Arc::clone(&kept), tokio::time::Instant::now());
-                return Ok(kept);
-            }
-            Claim::Join(mut answer) => {
-                let joined = async { Ok(answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone())) };
-                // The one that ran gave nothing because nothing ran: it is this one's turn.
-                if let Some(kept) = parties.unless_stopped(joined).await? {
-                    return Ok(kept);
-                }
-            }
-        }
+    match &params.idempotency_key {
+        Some(key) => keyed::once(&params, key, idempotency::digest(method::FUNCTIONS_CALL, text), parties).await,
+        None => called(&params, parties, &Keep::default()).await.map(|done| done.answer),
     }
 }
 
-async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Result<Arc<RawValue>, ErrorData> {
+async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>, keep: &Keep) -> Result<Done, ErrorData> {
     let service = parties.service;
     let grant = parties.grant;
     let catalogue = service.catalogue();
@@ -109,20 +109,45 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
     json::count(input.get().as_bytes(), Bounds::PAYLOAD).map_err(|fault| invalid(format!("params.input is {fault}")))?;
     let _ticket = parties.ticket().await?;
     let table = FunctionTable::one(&function, Granted::of(grant), &grant.ceilings, timeout).following(parties.live.clone());
+    let id = evaluation::fresh_id(CALL_PREFIX)?;
+    let effects = Effects::of(&service.journal, &id, parties.peer.uid, service.pool.sandbox());
+    effects.keep(keep).await.map_err(|fault| evaluations::not_kept(&fault))?;
+    let calls = host_calls(parties, id, effects.clone(), table);
+    let mut run = std::pin::pin!(calls.run(Asked { call: 1, function: 0, input }));
+    let outcome = tokio::select! {
+        outcome = &mut run => outcome,
+        _ = parties.stop.requested() => {
+            calls.cancelled.cancel();
+            run.await
+        }
+    };
+    service.metrics.called(&outcome.record, Some(function.effect));
+    if outcome.record.state == CallState::Refused && outcome.record.code == Some(CallCode::Cancelled) {
+        effects.forget().await;
+        return Ok(Done { answer: raw(&result_of(outcome)?)?, in_journal: false, ran_nothing: true });
+    }
+    let ended = if outcome.record.state == CallState::Completed { Outcome::Succeeded } else { Outcome::Failed };
+    let answer = raw(&result_of(outcome)?)?;
+    // Without a key nobody asks for it again: its row ends, and holds no output.
+    let kept = if keep.key.is_some() { Arc::clone(&answer) } else { raw(&())? };
+    let in_journal = effects.ended(ended, &kept).await;
+    Ok(Done { answer, in_journal, ran_nothing: false })
+}
+
+/// The host calls of one call: its table is all there is.
+fn host_calls(parties: &Parties<'_>, evaluation: String, effects: Effects, table: FunctionTable) -> HostCalls<NoClient, Records> {
+    let (service, grant) = (parties.service, parties.grant);
     let longest = table.get(0).map_or(AFTERWARDS, |function| function.timeout);
-    let effect = function.effect;
-    let cancelled = CancellationToken::new();
     let now = tokio::time::Instant::now();
     let wall = Arc::new(Wall::until(now + longest + AFTERWARDS));
     wall.begun(now);
-    let id = evaluation::fresh_id("fc_")?;
-    let calls = HostCalls {
-        effects: Effects::of(&service.journal, &id, parties.peer.uid, service.pool.sandbox()),
-        evaluation: id,
+    HostCalls {
+        evaluation,
         principal: parties.principal(),
         table: Arc::new(table),
         client: Arc::new(NoClient { outbox: Arc::clone(parties.outbox) }),
         audit: Arc::clone(&service.audit),
+        effects,
         judges: Arc::clone(&service.judges),
         counts: service.counters.for_evaluation(),
         wall,
@@ -131,19 +156,12 @@ async fn called(params: &FunctionsCallParams<'_>, parties: &Parties<'_>) -> Resu
         policy_version: Arc::clone(&grant.version),
         revocations: Arc::clone(&service.revocations),
         approvals: Arc::clone(&service.approvals),
-        cancelled: cancelled.clone(),
-    };
-    let mut run = std::pin::pin!(calls.run(Asked { call: 1, function: 0, input }));
-    let outcome = tokio::select! {
-        outcome = &mut run => outcome,
-        _ = parties.stop.requested() => {
-            cancelled.cancel();
-            run.await
-        }
-    };
-    service.metrics.called(&outcome.record, Some(effect));
-    let result = result_of(outcome)?;
-    serde_json::value::to_raw_value(&result).map(Arc::from).map_err(|fault| internal(&fault.to_string()))
+        cancelled: CancellationToken::new(),
+    }
+}
+
+fn raw(value: &impl serde::Serialize) -> Result<Kept, ErrorData> {
+    serde_json::value::to_raw_value(value).map(Arc::from).map_err(|fault| internal(&fault.to_string()))
 }
 
 fn timeout(asked: Option<u64>) -> Result<Option<Duration>, ErrorData> {

@@ -150,6 +150,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
     async fn attempt(&self, asked: Asked, function: &Function, begun: Instant) -> Result<End, Refused> {
         let call = asked.call;
         let mut by = begun.checked_add(function.timeout);
+        let judged_under = self.policy.current();
         let claimed = Claimed::new(Arc::clone(&self.table), asked.function, asked.input, self.call_facts(call));
         let valid = tokio::select! {
             biased;
@@ -166,6 +167,11 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             biased;
             stop = self.stopped(by, function) => return Err(too_late(function, stop)),
             place = self.placed(function) => place?,
+        };
+        let agreed = tokio::select! {
+            biased;
+            stop = self.stopped(by, function) => return Err(too_late(function, stop)),
+            agreed = self.still_agreed(agreed, &judged_under) => agreed?,
         };
         let charged = tokio::select! {
             biased;
@@ -219,16 +225,6 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
 
     fn idempotency_key(&self, call: u64) -> String {
         format!("{}:{call}", self.evaluation)
-    }
-
-    /// A place among the calls of a configured function that run.
-    async fn placed(&self, function: &Function) -> Result<Option<Place>, Refused> {
-        let Some(configured) = function.configured() else { return Ok(None) };
-        configured.place(self.principal.uid).await.map(Some).map_err(|wait| {
-            let (name, seconds) = (&function.full_name, wait.as_secs_f64().ceil());
-            let message = format!("{name}: it is called as often as it may be (calls_per_minute); it may be again in {seconds} s");
-            Refused::new(CallCode::RateLimited, message)
-        })
     }
 
     /// Judges a claim, here or on a thread of its own.

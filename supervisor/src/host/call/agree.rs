@@ -12,7 +12,7 @@ use crate::audit::{AuditSink, Payload};
 use crate::evaluation::fresh_id;
 use crate::host::permission::AskTerms;
 use crate::host::table::Function;
-use crate::policy::Grant;
+use crate::policy::{Grant, Policy};
 use brig_protocol::client::ApprovalNote;
 use brig_protocol::codes::CallCode;
 use serde_json::value::RawValue;
@@ -61,6 +61,15 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             version = Arc::clone(&grant.version);
             valid = self.judged(self.anew(valid, &pending, &grant)).await?;
         }
+    }
+
+    /// The same call after a wait for its place: what another policy denies by now, or an
+    /// operator revoked, does not run. Its terms stay those that were agreed to.
+    pub(super) async fn still_agreed(&self, agreed: Agreed, judged_under: &Arc<Policy>) -> Result<Agreed, Refused> {
+        if Arc::ptr_eq(judged_under, &self.policy.current()) {
+            return Ok(agreed);
+        }
+        self.judged(agreed.claimed_again()).await.map(Valid::agreed)
     }
 
     fn anew(&self, valid: Valid, pending: &Pending<'_>, grant: &Grant) -> Claimed {

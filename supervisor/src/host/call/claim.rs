@@ -267,6 +267,12 @@ impl Valid {
 }
 
 impl Agreed {
+    /// The same claim, to be judged within the same scopes and the policy that holds by now.
+    pub(super) fn claimed_again(self) -> Claimed {
+        let Claimed { table, function, input, scopes, facts, .. } = self.valid.claimed;
+        Claimed { scopes, ..Claimed::new(table, function, input, facts) }
+    }
+
     /// Whether [`Agreed::charged`] waits for a disk.
     pub(super) fn waits(&self, counts: &EvaluationCounts) -> bool {
         counts.waits(self.valid.permit.charges())

@@ -1,11 +1,15 @@
 //! What ends the wait for a host call.
 //!
-//! Owns the times: the function's own, and the evaluation's, whose clock may stand still.
+//! Owns the times: the function's own, and the evaluation's, whose clock may stand still;
+//! and the wait for a place among the calls that run.
 
+use super::claim::Refused;
 use super::ending::Stop;
 use super::{Callback, HostCalls};
 use crate::audit::AuditSink;
+use crate::host::configured::Place;
 use crate::host::table::Function;
+use brig_protocol::codes::CallCode;
 use std::time::{Duration, Instant};
 
 impl<C: Callback, A: AuditSink> HostCalls<C, A> {
@@ -36,6 +40,16 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 return stop;
             }
         }
+    }
+
+    /// A place among the calls of a configured function that run.
+    pub(super) async fn placed(&self, function: &Function) -> Result<Option<Place>, Refused> {
+        let Some(configured) = function.configured() else { return Ok(None) };
+        configured.place(self.principal.uid).await.map(Some).map_err(|wait| {
+            let (name, seconds) = (&function.full_name, wait.as_secs_f64().ceil());
+            let message = format!("{name}: it is called as often as it may be (calls_per_minute); it may be again in {seconds} s");
+            Refused::new(CallCode::RateLimited, message)
+        })
     }
 
     /// How long a call that runs now may take.
