@@ -57,6 +57,8 @@ pub(crate) struct Calls {
     output: Rc<Output>,
     limits: Cell<Limits>,
     table: RefCell<Table>,
+    /// The functions of the running evaluation by full name, with their indices on the wire.
+    given: RefCell<BTreeMap<String, u32>>,
     limit_errors: RefCell<Vec<Persistent<Value<'static>>>>,
 }
 
@@ -79,16 +81,31 @@ pub(crate) struct Left {
 
 impl Calls {
     pub(crate) fn new(intrinsics: Rc<Intrinsics>, outbox: Rc<Outbox>, output: Rc<Output>) -> Self {
-        Self { intrinsics, outbox, output, limits: Cell::new(Limits::DEFAULT), table: RefCell::default(), limit_errors: RefCell::default() }
+        Self {
+            intrinsics,
+            outbox,
+            output,
+            limits: Cell::new(Limits::DEFAULT),
+            table: RefCell::default(),
+            given: RefCell::default(),
+            limit_errors: RefCell::default(),
+        }
     }
 
-    /// Starts over, under these limits.
+    /// Starts over, under these limits, with no function to call.
     pub(crate) fn start(&self, limits: Limits) {
         self.limits.set(limits);
         let former = self.table.take();
         drop(former);
+        self.given.take();
         let errors = self.limit_errors.take();
         drop(errors);
+    }
+
+    /// Says what may be called from here on: the functions of these collections, in the order of their indices.
+    pub(crate) fn give(&self, collections: &[(String, Vec<String>)]) {
+        let names = collections.iter().flat_map(|(name, functions)| functions.iter().map(move |function| format!("{name}.{function}")));
+        *self.given.borrow_mut() = names.zip(0..).collect();
     }
 
     /// Whether any call is in flight or waits for its turn.
@@ -112,10 +129,13 @@ impl Calls {
     }
 
     /// What a host function does when the guest calls it: always gives a promise.
-    pub(crate) fn call<'js>(&self, ctx: &Ctx<'js>, index: u32, name: &Rc<str>, input: Option<&Value<'js>>) -> Result<Value<'js>> {
+    ///
+    /// It goes by its name: in a vm a program may have kept it from an earlier evaluation,
+    /// whose table had other functions at the same indices.
+    pub(crate) fn call<'js>(&self, ctx: &Ctx<'js>, name: &Rc<str>, input: Option<&Value<'js>>) -> Result<Value<'js>> {
         let (promise, resolve, reject) = Promise::new(ctx)?;
         match self.admit(ctx, name, input) {
-            Ok(input) => {
+            Ok((index, input)) => {
                 let pending = Pending {
                     resolve: Persistent::save(ctx, resolve),
                     reject: Persistent::save(ctx, reject),
@@ -139,11 +159,17 @@ impl Calls {
         Ok(promise.into_value())
     }
 
-    /// Counts the call and makes its input; or says why not.
-    fn admit<'js>(&self, ctx: &Ctx<'js>, name: &Rc<str>, input: Option<&Value<'js>>) -> std::result::Result<String, Refused<'js>> {
+    /// Finds the function, counts the call and makes its input; or says why not.
+    fn admit<'js>(&self, ctx: &Ctx<'js>, name: &Rc<str>, input: Option<&Value<'js>>) -> std::result::Result<(u32, String), Refused<'js>> {
         let limits = self.limits.get();
         let refuse =
             |code, message| Err(Refused::Rejection(Box::new(Rejection::local(code, message, name, self.intrinsics.stack_here(ctx)))));
+        let Some(index) = self.given.borrow().get(&**name).copied() else {
+            let message = format!(
+                "{name}: this evaluation has no such function; the reference to it is from an earlier evaluation of the vm; nothing was called"
+            );
+            return refuse(CallCode::UnknownFunction, message);
+        };
         if self.table.borrow().made >= limits.host_calls {
             let message = format!(
                 "{name}: one host call more than this evaluation may make ({}); nothing was called",
@@ -161,7 +187,7 @@ impl Calls {
                 if made > limits.host_calls / 5 * 4 && limits.host_calls >= 5 {
                     self.outbox.limit_near("hostCalls", &format!("{made} host calls were made"), limits.host_calls);
                 }
-                Ok(text)
+                Ok((index, text))
             }
             Err(Fault::Threw { thrown, .. }) => Err(Refused::Thrown(thrown)),
             Err(fault) => refuse(CallCode::InvalidInput, format!("{name}: {}", told(&fault, &limits))),

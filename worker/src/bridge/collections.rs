@@ -34,10 +34,10 @@ pub(crate) fn define(
     keep: bool,
 ) -> Result<()> {
     let globals = ctx.globals();
-    let mut index = 0;
+    // First: what follows may run guest code, which may hold functions of an earlier evaluation.
+    calls.give(&collections);
     for (name, functions) in &collections {
-        let object = collection(ctx, calls, name, functions, index)?;
-        index += u32::try_from(functions.len()).unwrap_or(u32::MAX);
+        let object = collection(ctx, calls, name, functions)?;
         let mut spellings = vec![name.clone()];
         let camel = names::camel(name);
         let is_free = |spelling: &String| !collections.iter().any(|(other, _)| other == spelling);
@@ -84,13 +84,14 @@ where
     run
 }
 
-/// One collection; its functions have the indices from `first` on.
-pub(crate) fn collection<'js>(ctx: &Ctx<'js>, calls: &Rc<Calls>, name: &str, functions: &[String], first: u32) -> Result<Object<'js>> {
+/// One collection. Its functions keep their names, not their indices: a program of a vm may
+/// call them in a later evaluation, which has another table.
+pub(crate) fn collection<'js>(ctx: &Ctx<'js>, calls: &Rc<Calls>, name: &str, functions: &[String]) -> Result<Object<'js>> {
     let object = Object::new_proto(ctx.clone(), None)?;
-    for (index, function) in (first..).zip(functions) {
+    for function in functions {
         let full: Rc<str> = format!("{name}.{function}").into();
         let calls = Rc::clone(calls);
-        let host_function = Function::new(ctx.clone(), native(move |ctx, args| calls.call(&ctx, index, &full, args.0.first())))?;
+        let host_function = Function::new(ctx.clone(), native(move |ctx, args| calls.call(&ctx, &full, args.0.first())))?;
         let host_function = host_function.with_name(function)?.with_length(1)?;
         raw::freeze(ctx, &host_function)?;
         object.prop(function.as_str(), Property::from(host_function.clone()).enumerable())?;

@@ -181,9 +181,11 @@ const TOUCH_ROWS: &str = r#"[{"id":1,"kind":"a","tags":["x"]},{"id":2,"note":"te
 /// When the throw-away program fails: the realm is of no use then.
 pub(crate) fn touch(realm: &Realm) -> Result<()> {
     let shared = &realm.shared;
+    let (name, functions) = ("touch".to_owned(), vec!["touch".to_owned()]);
     shared.calls.start(Limits::DEFAULT);
+    shared.calls.give(&[(name, functions.clone())]);
     realm.context.with(|ctx| {
-        let host = bridge::collection(&ctx, &shared.calls, "touch", &["touch".to_owned()], 0)?;
+        let host = bridge::collection(&ctx, &shared.calls, "touch", &functions)?;
         let mut options = EvalOptions::default();
         options.filename = Some("brig:touch".to_owned());
         let program: rquickjs::Function = ctx.eval_with_options(TOUCH, options)?;
