@@ -22,6 +22,9 @@ fn with_port() -> Brigd {
     BrigdOptions::default().config("[metrics]\nlisten = \"127.0.0.1:0\"\n[server]\nlog = \"trace\"\n").start()
 }
 
+/// Labels of one series, in order.
+type Labels = Vec<(String, String)>;
+
 /// Where the figures are: the log says so before brigd is ready.
 fn port(brigd: &Brigd) -> String {
     let log = brigd.log();
@@ -101,7 +104,7 @@ impl Scraped {
 
     fn check_histograms(&self) {
         for name in self.types.iter().filter(|(_, kind)| *kind == "histogram").map(|(name, _)| name) {
-            let mut series: BTreeMap<Vec<(String, String)>, Vec<(f64, f64)>> = BTreeMap::new();
+            let mut series: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
             for ((sample, labels), value) in &self.samples {
                 if *sample == format!("{name}_bucket") {
                     let bound = labels.iter().find(|(label, _)| label == "le").map(|(_, bound)| bound.replace("+Inf", "inf"));

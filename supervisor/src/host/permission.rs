@@ -149,7 +149,7 @@ impl Scope {
     /// Whether what it counts has to outlive brigd: a restart would give a budget of an hour
     /// or a day back.
     pub(crate) fn counts_long(&self) -> bool {
-        let long = |budget: &Budget| matches!(budget.per, Window::Hour | Window::Day);
+        let long = |budget: &Budget| matches!(budget.per, crate::policy::document::Window::Hour | crate::policy::document::Window::Day);
         self.rules().iter().flat_map(|rule| &rule.budgets).any(long)
     }
 
