@@ -4,6 +4,7 @@
 
 use acceptance::{Brigd, BrigdOptions, Client, Handlers, binary};
 use serde_json::{Value, json};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -179,7 +180,7 @@ fn the_section_is_chosen_by_what_the_kernel_says_of_a_client() {
         // The kernel lets only root be somebody else; the other tests are of one user.
         return;
     }
-    let brigd = BrigdOptions::default().config(SECTIONS).start();
+    let brigd = BrigdOptions::default().config(SECTIONS).admin().start();
     let explain = json!({"jsonrpc": "2.0", "id": 1, "method": "policy.explain", "params": {"function": "a.b", "callback": true}});
     for (who, section, decision) in [
         ((ONE, 30_001, "30001,30002"), "uid:20001", "allow"),
@@ -321,8 +322,10 @@ fn a_budget_of_a_day_is_not_begun_where_a_restart_would_give_it_back() {
     assert!(log.contains("server.state_dir") && log.contains("--state DIR") && log.contains("survive a restart"), "{log}");
     // With one it holds over a kill.
     let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("state");
+    std::fs::DirBuilder::new().mode(0o700).create(&state).expect("a folder");
     let once = || {
-        let brigd = BrigdOptions::default().config(&config).state(folder.path()).start();
+        let brigd = BrigdOptions::default().config(&config).state(&state).start();
         let (mut client, mut handlers) = (brigd.connect(), handlers());
         let params = json!({"source": "try { await store.refund({}); return 'ran' } catch (e) { return e.code }", "hostFunctions": {"store": {"refund": {}}}});
         client.evaluate_with(&params, &mut handlers).pointer("/value").cloned()
