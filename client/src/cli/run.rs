@@ -44,7 +44,7 @@ async fn evaluate(global: &Global, program: &Text, options: &ProgramArgs) -> Res
         });
     }
     let client = session::open(global, options.quiet || options.json).await?;
-    let answer = await_or_cancel(client.evaluate(evaluate)).await;
+    let answer = await_or_cancel(|| client.evaluate(evaluate)).await;
     client.close().await;
     let Some(answer) = answer else {
         return Ok(Exit::Cancelled);
@@ -120,9 +120,11 @@ impl Stops {
     }
 }
 
-/// The answer, also after a first Ctrl-C. Nothing after a second.
-pub(super) async fn await_or_cancel(mut evaluation: Evaluation) -> Option<Result<EvaluateResult, brig::Error>> {
+/// The answer, also after a first Ctrl-C. Nothing after a second. Signals are listened for
+/// before anything is sent: one that comes at once must not be missed.
+pub(super) async fn await_or_cancel(start: impl FnOnce() -> Evaluation) -> Option<Result<EvaluateResult, brig::Error>> {
     let mut stops = Stops::new();
+    let mut evaluation = start();
     let canceller: Canceller = evaluation.canceller();
     tokio::select! {
         answer = &mut evaluation => return Some(answer),

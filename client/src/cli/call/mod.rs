@@ -97,9 +97,10 @@ async fn made(client: &Client, name: &str, input: Members, options: &CallOptions
     if let Some(key) = &options.idempotency_key {
         call = call.idempotency_key(key);
     }
+    // Before anything is sent: an interrupt that comes at once must not be missed.
+    let mut stops = Stops::new();
     let mut calling = client.call(&call);
     let canceller = calling.canceller();
-    let mut stops = Stops::new();
     let answer = tokio::select! {
         answer = &mut calling => answer,
         () = stops.next() => {

@@ -139,8 +139,8 @@ impl Repl {
     }
 
     async fn run(&mut self, text: &str, person: bool) -> Result<After, Fault> {
-        let evaluation = self.vm.evaluate(self.request(text)?);
-        let result = match await_or_cancel(evaluation).await {
+        let request = self.request(text)?;
+        let result = match await_or_cancel(|| self.vm.evaluate(request)).await {
             None => return Ok(After::End),
             Some(Ok(result)) => result,
             Some(Err(Error::Refused(data))) => {
