@@ -333,3 +333,17 @@ fn a_budget_of_a_day_is_not_begun_where_a_restart_would_give_it_back() {
     assert_eq!(once(), Some(json!("ran")));
     assert_eq!(once(), Some(json!("budget_exhausted")));
 }
+
+#[test]
+fn a_quota_of_calls_a_minute_is_for_all_functions_together() {
+    let uid = nix::unistd::geteuid().as_raw();
+    let config = format!("[principals.\"uid:{uid}\"]\ncallbacks = \"allow\"\n[principals.\"uid:{uid}\".quotas]\ncalls_per_minute = 3\n");
+    let brigd = BrigdOptions::default().config(&config).start();
+    let mut client = brigd.connect();
+    let source = "const codes = []; for (const f of [a.one, a.two, a.one, a.two, a.one]) { try { await f({}); codes.push('ran') } catch (e) { codes.push(e.code) } } return codes";
+    let params = json!({"source": source, "hostFunctions": {"a": {"one": {}, "two": {}}}});
+    let spec = json!({"kind": "static", "result": 1});
+    let mut handlers = Handlers::none().on("a.one", spec.clone()).on("a.two", spec);
+    let result = client.evaluate_with(&params, &mut handlers);
+    assert_eq!(result.get("value"), Some(&json!(["ran", "ran", "ran", "budget_exhausted", "budget_exhausted"])), "{result}");
+}

@@ -9,6 +9,7 @@
 //! takes of budgets, and whether someone has to agree. Both are carried, not acted on.
 
 use super::schema::Schema;
+use crate::policy::amount::Amount;
 use brig_protocol::client::{Mode, Operation};
 use brig_protocol::codes::CallCode;
 use brig_protocol::escape::escaped;
@@ -96,6 +97,8 @@ impl Origin {
 pub(crate) struct ScopeSet {
     holder: Holder,
     layers: Vec<(Origin, Arc<Scope>)>,
+    /// What each call takes of the section's calls a minute.
+    quota: Option<Charge>,
 }
 
 impl ScopeSet {
@@ -108,7 +111,22 @@ impl ScopeSet {
 
     /// What the operator's policy says for this holder.
     pub(crate) fn of(holder: Holder, scope: Arc<Scope>) -> Self {
-        Self { holder, layers: vec![(Origin::Operator, scope)] }
+        Self { holder, layers: vec![(Origin::Operator, scope)], quota: None }
+    }
+
+    /// With so many calls in any minute, whatever is called.
+    #[must_use]
+    pub(crate) fn at_most(mut self, calls_per_minute: Option<u64>) -> Self {
+        let (uid, section) = (self.holder.uid, &self.holder.section);
+        self.quota = calls_per_minute.map(|most| Charge {
+            uid,
+            key: serde_json::json!(["calls_per_minute", &**section]).to_string().into(),
+            amount: Amount::ONE,
+            max: Amount::whole(most).unwrap_or(Amount::ONE),
+            per: crate::policy::document::Window::Minute,
+            limit: format!("{most} calls per minute (quotas.calls_per_minute)").into(),
+        });
+        self
     }
 
     /// With one more layer, which can only narrow.
@@ -121,7 +139,11 @@ impl ScopeSet {
     /// The same with another word of the operator's: a policy that holds by now.
     pub(crate) fn under(&self, operator: &Self) -> Self {
         let narrowed = self.layers.iter().filter(|(origin, _)| *origin != Origin::Operator).cloned();
-        Self { holder: operator.holder.clone(), layers: operator.layers.iter().cloned().chain(narrowed).collect() }
+        Self {
+            holder: operator.holder.clone(),
+            layers: operator.layers.iter().cloned().chain(narrowed).collect(),
+            quota: operator.quota.clone(),
+        }
     }
 
     /// Whether any rule looks at inputs, so that one must be read before a decision.
@@ -270,6 +292,9 @@ pub(crate) fn decide(scopes: &ScopeSet, question: &Question<'_>) -> Result<Permi
             permit.ask = permit.ask.or_else(|| matched.ask.clone());
         }
         said.push(rule);
+    }
+    if question.operation == Operation::Invoke {
+        permit.charges.extend(scopes.quota.clone());
     }
     Ok(Permit { rule: said.join(", "), ..permit })
 }

@@ -195,7 +195,9 @@ impl Policy {
         let name = section.map(|section| Arc::clone(&section.name)).unwrap_or_default();
         let scope = |kind, of: fn(&Section) -> &Arc<Scope>| {
             let holder = Holder { section: Arc::clone(&name), uid: facts.uid, kind };
-            section.map(|section| ScopeSet::of(holder, Arc::clone(of(section)))).unwrap_or_default()
+            section
+                .map(|section| ScopeSet::of(holder, Arc::clone(of(section))).at_most(section.quotas.calls_per_minute))
+                .unwrap_or_default()
         };
         Arc::new(Grant {
             may_evaluate: section.is_some(),
