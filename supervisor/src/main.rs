@@ -67,8 +67,6 @@ fn start(arguments: &Arc<Arguments>) -> Result<(), Fault> {
     let mut config = Config::load(arguments.config.as_deref())?;
     arguments.override_settings(&mut config);
     config.check()?;
-    // Compiled again where it is kept: here only so that a fault ends brigd before anything starts.
-    policy::Policy::compile(&config)?;
     logging::start(&config.server.log);
     let mut workers = settings::worker_settings(&config)?;
     // Before there are threads and children: what brigd starts is born where brigd is.

@@ -5,7 +5,6 @@
 
 use super::layers::{Layers, joined};
 use super::{Config, ConfigFault};
-use crate::policy::Policy;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,8 +62,7 @@ pub(crate) fn print(text: &str) -> ExitCode {
 
 fn check(file: &Path) -> Result<String, ConfigFault> {
     let layers = Layers::read(file)?;
-    let config = layers.config()?;
-    Policy::compile(&config).map_err(|fault| layers.placed(fault))?;
+    layers.config()?;
     let files: Vec<String> = layers.files.iter().map(|file| file.display().to_string()).collect();
     Ok(format!("the configuration is valid: {}\n", files.join(", ")))
 }
@@ -72,7 +70,6 @@ fn check(file: &Path) -> Result<String, ConfigFault> {
 fn show(file: &Path, effective: bool) -> Result<String, ConfigFault> {
     let layers = Layers::read(file)?;
     let config = layers.config()?;
-    Policy::compile(&config).map_err(|fault| layers.placed(fault))?;
     let mut text = String::new();
     write_table(&as_table(&config)?, "", &layers, effective, &mut text);
     Ok(text)

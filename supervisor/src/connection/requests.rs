@@ -83,9 +83,10 @@ impl Requests {
 
     fn at_once(&self, id: &Id, known: api::AtOnce, params: Option<&RawValue>) {
         let grant = self.service.policy.current().grant(&self.facts);
-        let permitted = if known == api::AtOnce::Initialize { Ok(()) } else { self.grant().map(drop) };
+        // Whoever may do nothing is still told who is here, and who the kernel says asks.
+        let permitted = if known == api::AtOnce::Initialize { Ok(grant) } else { self.permitted(grant) };
         let text = params.map_or("{}", RawValue::get);
-        match permitted.and_then(|()| api::answer_at_once(&self.service, (self.peer, &grant), id, known, text)) {
+        match permitted.and_then(|grant| api::answer_at_once(&self.service, (self.peer, &grant), id, known, text)) {
             Ok(line) => self.outbox.reply(line),
             Err(data) => self.refuse(Some(id), &data),
         }

@@ -10,6 +10,7 @@
 
 use super::schema::Schema;
 use crate::policy::amount::Amount;
+use crate::policy::document::Window;
 use brig_protocol::client::{Mode, Operation};
 use brig_protocol::codes::CallCode;
 use brig_protocol::escape::escaped;
@@ -123,7 +124,7 @@ impl ScopeSet {
             key: serde_json::json!(["calls_per_minute", &**section]).to_string().into(),
             amount: Amount::ONE,
             max: Amount::whole(most).unwrap_or(Amount::ONE),
-            per: crate::policy::document::Window::Minute,
+            per: Window::Minute,
             limit: format!("{most} calls per minute (quotas.calls_per_minute)").into(),
         });
         self
@@ -171,7 +172,7 @@ impl Scope {
     /// Whether what it counts has to outlive brigd: a restart would give a budget of an hour
     /// or a day back.
     pub(crate) fn counts_long(&self) -> bool {
-        let long = |budget: &Budget| matches!(budget.per, crate::policy::document::Window::Hour | crate::policy::document::Window::Day);
+        let long = |budget: &Budget| matches!(budget.per, Window::Hour | Window::Day);
         self.rules().iter().flat_map(|rule| &rule.budgets).any(long)
     }
 

@@ -34,7 +34,7 @@ pub(crate) use live::Live;
 use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
 use brig_protocol::limits::Limits;
-use selector::{Accounts, Selector, SystemAccounts};
+use selector::{Accounts, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -147,15 +147,13 @@ pub(crate) struct Policy {
 impl Policy {
     /// The policy of a configuration, on this system. Patterns are not compared with
     /// what is configured.
-    ///
-    /// # Errors
-    /// What is wrong, where, and what would be right.
+    #[cfg(test)]
     pub(crate) fn compile(config: &Config) -> Result<Self, ConfigFault> {
-        Self::compile_with(config, &SystemAccounts, None)
+        Self::compile_with(config, &selector::SystemAccounts, None)
     }
 
-    /// The same, with names from elsewhere, and with the functions that patterns of
-    /// `host_function` can be about.
+    /// The policy of a configuration, with names from these accounts, and with the functions
+    /// that patterns of `host_function` can be about.
     ///
     /// # Errors
     /// What is wrong, where, and what would be right.

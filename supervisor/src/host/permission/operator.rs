@@ -43,7 +43,7 @@ pub(crate) struct Loader<'a> {
 
 impl Loader<'_> {
     /// Reads one scope of the section at `section`. Takes much stack, see
-    /// [`crate::policy::Policy::compile`].
+    /// [`crate::policy::Policy::compile_with`].
     ///
     /// # Errors
     /// What is wrong, where, and what would be right.
