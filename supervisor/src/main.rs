@@ -32,6 +32,7 @@ mod settings;
 mod spawn;
 mod state;
 mod telemetry;
+mod time_of_day;
 mod tools;
 mod vm;
 mod watchdog;

@@ -4,10 +4,10 @@ use super::Speaker;
 use super::methods::said;
 use crate::audit::event::Revoked;
 use crate::service::{Act, Service};
+use crate::time_of_day;
 use brig_protocol::admin::{EndedResult, Person, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevokeParams};
 use brig_protocol::rpc::ErrorData;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// No call of these functions any more; those that run are ended by themselves, for each
 /// of them listens.
@@ -64,9 +64,7 @@ pub(super) async fn restore_principal(service: &Arc<Service>, speaker: &Speaker,
 }
 
 fn entry(speaker: &Speaker, target: String, reason: Option<String>) -> Result<Revocation, ErrorData> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let at_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    Ok(Revocation { target, by: Person { uid: speaker.facts.uid }, at_ms, reason: said("reason", reason)? })
+    Ok(Revocation { target, by: Person { uid: speaker.facts.uid }, at_ms: time_of_day::now_ms(), reason: said("reason", reason)? })
 }
 
 /// Whether the list is on the disk. Off the async threads: it waits for the disk.

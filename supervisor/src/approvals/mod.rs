@@ -18,6 +18,7 @@ mod book;
 mod shown;
 mod terms;
 
+use crate::time_of_day::now_ms;
 pub(crate) use book::Bounds;
 use book::Full;
 
@@ -36,7 +37,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
@@ -293,10 +294,6 @@ fn note(record: &Recorder, event: &Event<'_>) {
     if let Err(fault) = record(event) {
         tracing::error!(error = %fault, "what became of an approval could not be recorded");
     }
-}
-
-fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 fn millis(time: Duration) -> u64 {

@@ -4,9 +4,10 @@
 //! record on disk says so: what is left then begins where a record says that it begins.
 
 use super::event::Event;
-use super::log::{Durable, Shared, now_ms};
+use super::log::{Durable, Shared};
 use super::record::{self, Mark};
 use super::segment;
+use crate::time_of_day::now_ms;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, PoisonError};

@@ -11,12 +11,13 @@ use super::keep;
 use super::record::Mark;
 use super::recover::{self, OpenFault};
 use super::{AuditFault, AuditSink, Written};
+use crate::time_of_day::now_ms;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long the last records may take to get to disk when brigd ends.
@@ -193,10 +194,4 @@ impl Drop for AuditLog {
             tracing::error!("the thread of the audit panicked");
         }
     }
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

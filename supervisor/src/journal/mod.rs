@@ -28,7 +28,7 @@ pub(crate) use store::OpenFault;
 
 use rusqlite::Connection;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use writer::Writer;
 
 /// Longest wait for the store: a disk that takes longer counts as one that does not write.
@@ -144,6 +144,5 @@ impl Journal {
 
 /// Milliseconds since 1970: journals outlive the monotonic clock.
 fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(crate::time_of_day::now_ms()).unwrap_or(i64::MAX)
 }

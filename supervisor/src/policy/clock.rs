@@ -2,7 +2,7 @@
 //!
 //! Owns that it never goes back while brigd runs, whatever is done to the system's clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::time_of_day;
 
 /// Milliseconds that never go back.
 pub(crate) trait Clock: Send + Sync {
@@ -19,8 +19,7 @@ pub(crate) struct SteadyClock {
 
 impl Default for SteadyClock {
     fn default() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { base_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), started_ms: boot_ms() }
+        Self { base_ms: time_of_day::now_ms(), started_ms: boot_ms() }
     }
 }
 

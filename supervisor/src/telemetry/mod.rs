@@ -15,7 +15,7 @@ use crate::service::Service;
 use brig_protocol::client::{CallRecord, EvaluationError, Outcome};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -204,8 +204,7 @@ fn random<const N: usize>() -> Option<[u8; N]> {
 }
 
 fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(crate::time_of_day::now().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
