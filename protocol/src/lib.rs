@@ -54,4 +54,5 @@ pub mod limits;
 pub mod line;
 pub mod names;
 pub mod rpc;
+pub mod spelling;
 pub mod worker;

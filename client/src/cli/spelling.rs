@@ -2,15 +2,16 @@
 //!
 //! Owns finding the known name that was probably meant. Never changes what was written.
 
+use brig::protocol::spelling::unknown_name;
+
 /// Longest name that is compared, in characters; nobody misspells a longer one.
 const LONGEST: usize = 64;
 
 /// The fault of an unknown member, with the known one that is spelt most like it. Any
 /// other fault, and a member like no other, stays as it is.
 pub(crate) fn suggest(fault: &str) -> String {
-    let Some(rest) = fault.strip_prefix("unknown field `") else { return fault.to_owned() };
-    let Some((written, expected)) = rest.split_once("`, expected ") else { return fault.to_owned() };
-    let known = expected.split('`').skip(1).step_by(2);
+    let unknown = unknown_name(fault).filter(|_| fault.starts_with("unknown field"));
+    let Some((written, known)) = unknown else { return fault.to_owned() };
     nearest(written, known).map_or_else(|| fault.to_owned(), |near| format!("unknown member {written:?}; did you mean {near:?}?"))
 }
 

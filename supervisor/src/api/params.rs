@@ -6,6 +6,7 @@
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
 use brig_protocol::rpc::ErrorData;
+use brig_protocol::spelling;
 use serde::Deserialize;
 
 /// Longest part of a sentence that a client chose, in bytes.
@@ -37,7 +38,8 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Option<ErrorData> {
     }
     let place = if path == "." { "params".to_owned() } else { format!("params.{path}") };
     let mut data = ErrorData::new(RequestCode::InvalidParams, format!("{place}: {}", escaped(&reason, QUOTED_BYTES)));
-    data.hint = nearest_of_reason(&reason).map(|near| format!("did you mean {near:?}?"));
+    let near = spelling::unknown_name(&reason).and_then(|(given, known)| nearest(given, &known.collect::<Vec<_>>()));
+    data.hint = near.map(|near| format!("did you mean {near:?}?"));
     Some(data)
 }
 
@@ -49,24 +51,13 @@ fn without_position(reason: &str) -> String {
     }
 }
 
-/// The nearest of the names in serde's ``unknown field `x`, expected one of `a`, `b` ``.
-fn nearest_of_reason(reason: &str) -> Option<String> {
-    if !reason.starts_with("unknown ") {
-        return None;
-    }
-    let (_, rest) = reason.split_once('`')?;
-    let (given, rest) = rest.split_once("`, expected ")?;
-    let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-    nearest(given, &known).map(str::to_owned)
-}
-
 /// The known name that `given` most likely meant.
 pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given: Vec<char> = given.chars().take(64).map(simple).filter(|c| *c != '_' && *c != '-').collect();
     let limit = 1 + given.len() / 4;
     known
         .iter()
-        .map(|name| (distance(&given, &name.chars().map(simple).filter(|c| *c != '_').collect::<Vec<_>>()), *name))
+        .map(|name| (spelling::distance(&given, &name.chars().map(simple).filter(|c| *c != '_').collect::<Vec<_>>()), *name))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
@@ -74,26 +65,6 @@ pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
 
 const fn simple(character: char) -> char {
     character.to_ascii_lowercase()
-}
-
-/// How many characters have to be put in, taken out, changed or swapped.
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.iter().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, b) in other.iter().enumerate() {
-            let at = |cells: &[usize], index: usize| cells.get(index).copied().unwrap_or(usize::MAX / 2);
-            let mut cost = (at(&row, j) + usize::from(a != b)).min(at(&row, j + 1) + 1).min(at(&next, j) + 1);
-            let swapped = j > 0 && i > 0 && one.get(i - 1) == Some(b) && other.get(j - 1) == Some(a);
-            if swapped {
-                cost = cost.min(at(&before, j - 1) + 1);
-            }
-            next.push(cost);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

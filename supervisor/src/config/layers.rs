@@ -6,6 +6,7 @@
 
 use super::{Config, ConfigFault};
 use crate::policy::selector::{Accounts, SystemAccounts};
+use brig_protocol::spelling::unknown_name;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -132,11 +133,8 @@ pub(super) fn parse_strictly(path: &Path, text: &str) -> Result<Config, ConfigFa
 
 /// The fault, with the nearest of the names that it says there are.
 fn with_nearest(told: &str, message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let nearest = match message.split_once("unknown field").and(quoted.next()) {
-        Some(unknown) => crate::api::params::nearest(unknown, &quoted.collect::<Vec<_>>()),
-        None => None,
-    };
+    let unknown = unknown_name(message).filter(|_| message.starts_with("unknown field"));
+    let nearest = unknown.and_then(|(written, known)| crate::api::params::nearest(written, &known.collect::<Vec<_>>()));
     nearest.map_or_else(|| told.to_owned(), |near| format!("{}\ndid you mean `{near}`?", told.trim_end()))
 }
 

@@ -6,6 +6,7 @@
 use crate::audit::Disclosure;
 use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
+use brig_protocol::spelling::unknown_name;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -223,16 +224,10 @@ pub(super) fn parse(text: &str) -> Result<CollectionFile, String> {
         let line = fault.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
         let message = fault.message().lines().next().unwrap_or_default().to_owned();
         let place = line.map_or_else(String::new, |line| format!("line {line}: "));
-        let near = nearest_of(&message).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = unknown_name(&message).and_then(|(given, known)| nearest(given, known));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("{place}{message}{near}")
     })
-}
-
-/// The nearest of the names in ``unknown field `x`, expected one of `a`, `b` ``.
-fn nearest_of(message: &str) -> Option<&str> {
-    let (_, rest) = message.strip_prefix("unknown ")?.split_once('`')?;
-    let (given, known) = rest.split_once('`')?;
-    nearest(given, known.split('`').skip(1).step_by(2))
 }
 
 /// A value of the file as JSON.

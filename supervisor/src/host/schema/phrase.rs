@@ -4,6 +4,7 @@
 //! spelling. Never shows a value that its caller marked as secret.
 
 use brig_protocol::escape::escaped;
+use brig_protocol::spelling;
 use serde_json::Value;
 
 /// Longest shown text of one value, in bytes.
@@ -66,42 +67,19 @@ pub(crate) const fn kind(value: &Value) -> &'static str {
 /// The candidate nearest to a word, if one is near enough to have been meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
-    let allowed = (folded.chars().count() / 3).clamp(1, 4);
+    let allowed = (folded.len() / 3).clamp(1, 4);
     candidates
         .take(2_000)
         .filter(|candidate| candidate.len() <= 200 && word.len() <= 200)
-        .map(|candidate| (distance(&folded, &fold(candidate)), candidate))
+        .map(|candidate| (spelling::distance(&folded, &fold(candidate)), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
 /// Spellings that people mix up become one: case, `_`, `-`, spaces.
-fn fold(word: &str) -> String {
+fn fold(word: &str) -> Vec<char> {
     word.chars().filter(|character| !matches!(character, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
-}
-
-/// Edit distance where two neighbours swapped count once.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut previous: Vec<usize> = (0..=b.len()).collect();
-    for (row, left) in a.iter().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, right) in b.iter().enumerate() {
-            let at = |line: &[usize], index: usize| line.get(index).copied().unwrap_or(usize::MAX / 2);
-            let mut best =
-                (at(&previous, column) + usize::from(left != right)).min(at(&previous, column + 1) + 1).min(at(&current, column) + 1);
-            let swapped = row > 0 && column > 0 && a.get(row - 1) == Some(right) && b.get(column - 1) == Some(left);
-            if swapped {
-                best = best.min(at(&before, column - 1) + 1);
-            }
-            current.push(best);
-        }
-        before = std::mem::replace(&mut previous, current);
-    }
-    previous.last().copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

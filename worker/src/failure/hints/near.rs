@@ -1,5 +1,7 @@
 //! Owns which known name a misspelt one may have meant.
 
+use brig_protocol::spelling::distance;
+
 /// Globals that a misspelt name may have meant.
 pub(super) const GLOBALS: &[&str] = &[
     "AbortController",
@@ -140,7 +142,7 @@ pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
     let most = (word.chars().count() / 3).clamp(1, 3);
     candidates
         .filter_map(|candidate| {
-            let apart = distance(&word.to_lowercase(), &candidate.to_lowercase());
+            let apart = distance(&letters(word), &letters(candidate));
             (apart <= most).then_some((apart, candidate))
         })
         .min_by_key(|(apart, _)| *apart)
@@ -150,26 +152,8 @@ pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
 /// Longest word that is compared.
 const WORD_CHARS: usize = 64;
 
-/// Edits that lead from one word to the other; two neighbours that changed places are one.
-fn distance(from: &str, to: &str) -> usize {
-    let from: Vec<char> = from.chars().take(WORD_CHARS).collect();
-    let to: Vec<char> = to.chars().take(WORD_CHARS).collect();
-    let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
-    let mut older: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (i, here) in from.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, there) in to.iter().enumerate() {
-            let changed = at(&above, j) + usize::from(here != there);
-            let mut least = changed.min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
-            if i > 0 && j > 0 && from.get(i - 1) == Some(there) && to.get(j - 1) == Some(here) {
-                least = least.min(at(&older, j - 1) + 1);
-            }
-            row.push(least);
-        }
-        older = std::mem::replace(&mut above, row);
-    }
-    above.last().copied().unwrap_or(usize::MAX)
+fn letters(word: &str) -> Vec<char> {
+    word.to_lowercase().chars().take(WORD_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -178,11 +162,12 @@ mod tests {
 
     #[test]
     fn distances_count_edits() {
-        assert_eq!(distance("list", "lst"), 1);
-        assert_eq!(distance("list", "list"), 0);
-        assert_eq!(distance("abc", "xyz"), 3);
-        assert_eq!(distance("fliter", "filter"), 1);
-        assert_eq!(distance("", "ab"), 2);
+        let apart = |from: &str, to: &str| distance(&letters(from), &letters(to));
+        assert_eq!(apart("list", "lst"), 1);
+        assert_eq!(apart("list", "list"), 0);
+        assert_eq!(apart("abc", "xyz"), 3);
+        assert_eq!(apart("fliter", "filter"), 1);
+        assert_eq!(apart("", "ab"), 2);
     }
 
     #[test]
