@@ -358,9 +358,9 @@ fn zsh_and_fish_take_their_scripts() {
     for shell in ["zsh", "fish"] {
         let script = place.folder.path().join(shell);
         fs::write(&script, place.brig(&["completions", shell]).stdout).expect("the script");
-        match Command::new(shell).arg("-n").arg(&script).output() {
-            Ok(output) => assert!(output.status.success(), "{}", text(&output.stderr)),
-            Err(_) => eprintln!("skipped: there is no {shell}"),
-        }
+        let output = Command::new(shell).arg("-n").arg(&script).output();
+        assert!(output.is_ok(), "{shell} does not run; tests/run installs it: {output:?}");
+        let output = output.expect("it ran");
+        assert!(output.status.success(), "{}", text(&output.stderr));
     }
 }
