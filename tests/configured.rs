@@ -342,6 +342,29 @@ fn each_end_of_a_program_is_told_as_what_it_is() {
 }
 
 #[test]
+fn a_program_that_ends_by_any_signal_has_started_and_is_told_so() {
+    let place = Place::new();
+    let ending: Vec<Signal> = Signal::iterator().filter(|signal| !NO_END.contains(&signal.as_str())).collect();
+    let functions = ending.iter().map(|signal| {
+        let name = signal.as_str().to_lowercase();
+        place.function(&name, "", &format!("args = [\"kill\", \"{}\"]", *signal as i32))
+    });
+    place.collection("shop", &functions.collect::<String>());
+    let brigd = place.brigd();
+    let mut client = brigd.connect();
+    for signal in ending {
+        let result = call(&mut client, &format!("shop.{}", signal.as_str().to_lowercase()), &json!({}));
+        assert_eq!(state_and_code(&result), ("unknown".to_owned(), "function_crashed".to_owned()), "{signal}: {result}");
+        assert!(message(&result).contains(signal.as_str()), "{signal}: {result}");
+    }
+    assert!(!brigd.log().contains("could not be started"), "{}", brigd.log());
+}
+
+/// Signals that end no process by themselves, or that the runtime of the program takes.
+const NO_END: [&str; 11] =
+    ["SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGPIPE", "SIGBUS", "SIGSEGV"];
+
+#[test]
 fn what_a_program_complains_is_logged_bounded_and_escaped() {
     let place = Place::new();
     place.collection("shop", &place.function("complain", "", "args = [\"complain\", \"20000\"]"));

@@ -31,6 +31,9 @@ use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode};
 
@@ -38,34 +41,50 @@ use std::process::{Child, Command, ExitCode};
 pub(crate) const KEEP: &str = "keep-function";
 /// First argument of what becomes the program.
 pub(crate) const ENTER: &str = "enter-function";
-/// The signal by which both roles end when the program could not be started. The program
-/// may send it to itself as well, and so only say of itself that it never ran.
-pub(crate) const NOT_STARTED: Signal = Signal::SIGUSR2;
+/// How both roles end when the program could not be started. A program may end so as well:
+/// what tells brigd is a byte in a pipe that no program ever has.
+const NOT_STARTED: u8 = 70;
 /// How long the keeper waits before it looks again for what is left.
 const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Plays the role that the arguments name, if they do. Comes back only when it failed.
 pub(crate) fn play(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    let words: Vec<OsString> = arguments.skip(1).take(3).collect();
-    let [role, parent] = words.as_slice() else { return None };
-    let act: fn() -> Result<(), String> = match role.to_str() {
+    let words: Vec<OsString> = arguments.skip(1).take(4).collect();
+    let [role, parent, report] = words.as_slice() else { return None };
+    let act: fn(&File) -> Result<(), String> = match role.to_str() {
         Some(KEEP) => keep,
         Some(ENTER) => enter::enter,
         _ => return None,
     };
-    let acted = begin(parent.to_str().and_then(|parent| parent.parse().ok()).unwrap_or(0)).and_then(|()| act());
+    let number = |word: &OsString| word.to_str().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let mut report = match report_to(number(report)) {
+        Ok(report) => report,
+        Err(fault) => {
+            eprintln!("brigd: the program could not be started: it can not be told of: {fault}");
+            return Some(ExitCode::from(NOT_STARTED));
+        }
+    };
+    let acted = begin(number(parent), &report).and_then(|()| act(&report));
     if let Err(fault) = acted {
         // Standard error goes to brigd's log.
         eprintln!("brigd: the program could not be started: {fault}");
     }
-    end_by(NOT_STARTED);
-    Some(ExitCode::from(70))
+    // One byte fits: nobody wrote before, and brigd reads it when all is over.
+    report.write_all(b"!").unwrap_or(());
+    Some(ExitCode::from(NOT_STARTED))
+}
+
+/// The pipe that was passed on by its number, as one of our own that no program inherits.
+fn report_to(number: i32) -> std::io::Result<File> {
+    let file = File::options().write(true).open(format!("/proc/self/fd/{number}"))?;
+    // Out of the way: what the program gets has the first numbers.
+    Ok(rustix::io::fcntl_dupfd_cloexec(&file, 64)?.into())
 }
 
 /// What both roles do first.
-fn begin(parent: i32) -> Result<(), String> {
+fn begin(parent: i32, report: &File) -> Result<(), String> {
     prctl::set_dumpable(false).map_err(|errno| format!("it can not be made undumpable: {errno}"))?;
-    close_all()?;
+    close_all(report)?;
     // A new process keeps what its parent blocks.
     SigSet::all().thread_unblock().map_err(|errno| format!("its signals can not be let through: {errno}"))?;
     // The parent sends it when it dies; it may be dead already.
@@ -74,14 +93,14 @@ fn begin(parent: i32) -> Result<(), String> {
     if nix::unistd::getppid().as_raw() == parent { Ok(()) } else { Err("what started it is gone".to_owned()) }
 }
 
-/// Closes every descriptor but the three: brigd may have inherited others.
-fn close_all() -> Result<(), String> {
+/// Closes every descriptor but the three and this: brigd may have inherited others.
+fn close_all(report: &File) -> Result<(), String> {
     let numbers: Vec<i32> = std::fs::read_dir("/proc/self/fd")
         .map_err(|fault| format!("/proc/self/fd can not be read: {fault}"))?
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
-    for number in numbers.into_iter().filter(|number| *number > 2) {
+    for number in numbers.into_iter().filter(|number| *number > 2 && *number != report.as_raw_fd()) {
         // The one that read the folder is closed already.
         nix::unistd::close(number).unwrap_or(());
     }
@@ -89,7 +108,7 @@ fn close_all() -> Result<(), String> {
 }
 
 /// The keeper's life.
-fn keep() -> Result<(), String> {
+fn keep(report: &File) -> Result<(), String> {
     let own = std::process::id();
     let children = format!("/proc/self/task/{own}/children");
     std::fs::read_to_string(&children).map_err(|fault| format!("{children} can not be read: {fault}"))?;
@@ -99,7 +118,11 @@ fn keep() -> Result<(), String> {
     signals.add(Signal::SIGCHLD);
     signals.thread_block().map_err(|errno| format!("signals can not be held: {errno}"))?;
     rustix::process::setsid().map_err(|errno| format!("it can not have a session of its own: {errno}"))?;
-    let child = Command::new("/proc/self/exe").arg0("brigd").arg(ENTER).arg(own.to_string()).env_clear().spawn();
+    // A duplicate is passed on by an exec; the second role takes it before it becomes the program.
+    let passed = nix::unistd::dup(report).map_err(|errno| format!("it can not be told of: {errno}"))?;
+    let number = passed.as_raw_fd().to_string();
+    let child = Command::new("/proc/self/exe").arg0("brigd").args([ENTER, &own.to_string(), &number]).env_clear().spawn();
+    drop(passed);
     let child = child.map_err(|fault| format!("it can not be entered: {fault}"))?;
     // From here on only the program holds what comes from it: its end is seen as one.
     release_stdio()?;

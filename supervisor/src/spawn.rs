@@ -9,7 +9,7 @@
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,7 +33,7 @@ struct Order {
     reply: oneshot::Sender<io::Result<Process>>,
 }
 
-/// The three descriptors of a program.
+/// The three descriptors of a program, and one of its keeper.
 pub(crate) struct Stdio3 {
     /// Its orders, then its input.
     pub(crate) stdin: OwnedFd,
@@ -41,6 +41,8 @@ pub(crate) struct Stdio3 {
     pub(crate) stdout: OwnedFd,
     /// What it complains.
     pub(crate) stderr: OwnedFd,
+    /// Where its keeper says that it could not be started. The program never has it.
+    pub(crate) report: OwnedFd,
 }
 
 /// The keeper of a function's program: while it is there, so may be what the program
@@ -83,10 +85,14 @@ pub(crate) async fn start_keeper(stdio: Stdio3) -> io::Result<Keeper> {
 }
 
 fn keep(stdio: Stdio3) -> io::Result<Keeper> {
+    // Only this thread starts processes, so that no other inherits it meanwhile.
+    let report = stdio.report;
+    rustix::io::fcntl_setfd(&report, rustix::io::FdFlags::empty())?;
     let child = Command::new("/proc/self/exe")
         .arg0("brigd")
         .arg(crate::keeper::KEEP)
         .arg(std::process::id().to_string())
+        .arg(report.as_raw_fd().to_string())
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(stdio.stdin))

@@ -126,7 +126,7 @@ impl Duplicate for std::io::Stdin {
 }
 
 /// Becomes the program. Comes back only with why not.
-pub(super) fn enter() -> Result<(), String> {
+pub(super) fn enter(_report: &std::fs::File) -> Result<(), String> {
     let orders = Orders::read()?;
     prctl::set_no_new_privs().map_err(|errno| format!("it can not be kept from gaining privileges: {errno}"))?;
     rustix::process::setsid().map_err(|errno| format!("it can not have a session of its own: {errno}"))?;

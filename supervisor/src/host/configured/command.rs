@@ -18,7 +18,6 @@ use super::file::{Input, Output};
 use super::run::{Finished, Label};
 use crate::host::callback::CallAnswer;
 use crate::host::redact::Redactor;
-use crate::keeper::NOT_STARTED;
 use crate::keeper::enter::{Ids, Limits, Orders};
 use brig_protocol::client::CallFailure;
 use brig_protocol::codes::CallCode;
@@ -129,10 +128,10 @@ impl Command {
         let Some(status) = finished.status else {
             return CallAnswer::Crashed("its end was not seen".to_owned());
         };
+        if finished.not_started {
+            return failed("the program could not be started; the log of brigd says why");
+        }
         if let Some(signal) = status.signal() {
-            if signal == NOT_STARTED as i32 {
-                return failed("the program could not be started; the log of brigd says why");
-            }
             let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", nix::sys::signal::Signal::as_str);
             return CallAnswer::Crashed(format!("its program was ended by {name}"));
         }

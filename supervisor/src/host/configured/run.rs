@@ -6,13 +6,11 @@
 
 use crate::host::redact::Redactor;
 use crate::host::turns::Turn;
-use crate::keeper::NOT_STARTED;
 use crate::spawn::{Keeper, Stdio3, start_keeper};
 use brig_protocol::escape::escaped;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,6 +38,8 @@ const LAST_BYTES: Duration = Duration::from_secs(1);
 pub(super) struct Finished {
     /// Nothing when it was not seen.
     pub(super) status: Option<ExitStatus>,
+    /// It never ran: its keeper says so, not the way in which it ended.
+    pub(super) not_started: bool,
     /// What it wrote.
     pub(super) output: Vec<u8>,
     /// Whether it wrote more than is kept.
@@ -64,7 +64,8 @@ pub(super) struct Label<'a> {
 pub(super) async fn run(orders: Zeroizing<Vec<u8>>, input: &[u8], output_bytes: u64, turn: Turn) -> io::Result<Finished> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC);
     let ((their_in, our_in), (our_out, their_out), (our_err, their_err)) = (pipe()?, pipe()?, pipe()?);
-    let mut keeper = start_keeper(Stdio3 { stdin: their_in, stdout: their_out, stderr: their_err }).await?;
+    let (reports, report) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let mut keeper = start_keeper(Stdio3 { stdin: their_in, stdout: their_out, stderr: their_err, report }).await?;
     keeper.hold(Box::new(turn));
     let most = usize::try_from(output_bytes).unwrap_or(usize::MAX).saturating_add(SLACK_BYTES);
     let (mut output, mut complaint) = (Bounded::new(most), Bounded::new(COMPLAINT_BYTES));
@@ -82,7 +83,8 @@ pub(super) async fn run(orders: Zeroizing<Vec<u8>>, input: &[u8], output_bytes: 
             _ = &mut talk => ended.await,
         }
     };
-    Ok(Finished { status, output: output.kept, overlong: output.cut, complaint: (complaint.kept, complaint.cut) })
+    let not_started = matches!(rustix::io::read(&reports, &mut [0_u8; 1][..]), Ok(1));
+    Ok(Finished { status, not_started, output: output.kept, overlong: output.cut, complaint: (complaint.kept, complaint.cut) })
 }
 
 async fn end_of(keeper: Keeper) -> Option<ExitStatus> {
@@ -126,7 +128,7 @@ impl Finished {
     /// One that ended so, for tests.
     #[cfg(test)]
     pub(super) fn of(status: Option<ExitStatus>, output: &[u8], overlong: bool) -> Self {
-        Self { status, output: output.to_vec(), overlong, complaint: (Vec::new(), false) }
+        Self { status, not_started: false, output: output.to_vec(), overlong, complaint: (Vec::new(), false) }
     }
 
     /// Whether looking through it takes long.
@@ -141,7 +143,7 @@ impl Finished {
             return;
         }
         let Label { function, evaluation, call } = label;
-        if self.status.and_then(|status| status.signal()) == Some(NOT_STARTED as i32) {
+        if self.not_started {
             tracing::error!(function, evaluation, call, "the program of a function could not be started");
         }
         let text = String::from_utf8_lossy(bytes);
