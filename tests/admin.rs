@@ -286,6 +286,24 @@ fn a_drain_lets_what_runs_end_takes_nothing_new_and_ends_brigd() {
     assert!(brigd.wait().success());
 }
 
+#[test]
+fn a_drain_is_in_the_chain_with_the_user_who_asked_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut brigd = recording(folder.path()).start();
+    let output = brig(&brigd, &["admin", "drain"]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(brigd.wait().success());
+    let segment = std::fs::read_to_string(folder.path().join("audit/segment-0000000001.jsonl")).expect("a segment");
+    let asked: Vec<Value> = segment
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|record| record.get("event") == Some(&json!("drain_asked")))
+        .collect();
+    assert_eq!(asked.len(), 1, "{segment}");
+    let uid = nix::unistd::geteuid().as_raw();
+    assert_eq!(asked.first().and_then(|record| record.pointer("/by/uid")), Some(&json!(uid)), "{segment}");
+}
+
 /// A brigd whose records go to a folder.
 fn recording(folder: &Path) -> BrigdOptions {
     let audit = folder.join("audit");

@@ -5,6 +5,7 @@
 use super::people::Role;
 use super::{Speaker, approving, audit, evaluations, policy, revoking, status};
 use crate::api::params;
+use crate::audit::event::{By, drain_asked};
 use crate::service::Service;
 use brig_protocol::admin::{COMMENT_BYTES, method};
 use brig_protocol::codes::RequestCode;
@@ -112,6 +113,7 @@ pub(super) async fn answer(service: &Arc<Service>, speaker: &Speaker, method: Me
         Method::AuditVerify => audit::check(service, params::parse(text)?).await.and_then(|checked| raw(&checked)),
         Method::Drain => nothing(text).and_then(|()| {
             tracing::warn!(by = speaker.facts.uid, "an operator asks brigd to drain and end");
+            service.audit.note(&drain_asked(By::Uid(speaker.facts.uid)));
             service.ask_to_stop();
             done()
         }),

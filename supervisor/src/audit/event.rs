@@ -128,6 +128,11 @@ pub(crate) enum Event<'a> {
         /// Version of the policy.
         policy: &'a str,
     },
+    /// An operator asks brigd to take nothing new and to end.
+    DrainAsked {
+        /// By whom.
+        by: By<'a>,
+    },
     /// brigd stops.
     Stopped {
         /// Why.
@@ -341,6 +346,11 @@ pub(crate) enum Event<'a> {
 /// brigd stops.
 pub(crate) const fn stopped(reason: StopReason<'_>) -> Event<'_> {
     Event::Stopped { reason }
+}
+
+/// An operator asks for the end.
+pub(crate) const fn drain_asked(by: By<'_>) -> Event<'_> {
+    Event::DrainAsked { by }
 }
 
 /// Something is revoked.

@@ -7,6 +7,7 @@
 //! record, `durable` what the disk has confirmed.
 
 use super::record::{self, Mark};
+use super::segment;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -53,7 +54,7 @@ impl Head {
     /// # Errors
     /// [`HeadFault`].
     pub(crate) fn read(folder: &Path) -> Result<Self, HeadFault> {
-        match File::open(folder.join(NAME)) {
+        match segment::open_regular(OpenOptions::new().read(true), &folder.join(NAME)) {
             Ok(file) => Self::read_from(&file),
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => Err(HeadFault::Missing),
             Err(fault) => Err(fault.into()),
@@ -103,7 +104,9 @@ impl HeadFile {
     /// # Errors
     /// When another process has the lock, or the file can not be opened.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(folder.join(NAME))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = segment::open_regular(&mut options, &folder.join(NAME))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|fault| {
             if fault == rustix::io::Errno::WOULDBLOCK { io::Error::other("another brigd writes there") } else { fault.into() }
         })?;

@@ -8,7 +8,7 @@ use super::log::{Durable, Shared};
 use super::record::{self, Mark};
 use super::segment;
 use crate::time_of_day::now_ms;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -131,7 +131,7 @@ fn now(shared: &Shared) -> Round {
 }
 
 fn last_record(shared: &Shared, number: u64) -> io::Result<(Mark, u64)> {
-    let mut file = File::open(segment::path(&shared.rules.dir, number))?;
+    let mut file = segment::open_regular(OpenOptions::new().read(true), &segment::path(&shared.rules.dir, number))?;
     let line = segment::tail(&mut file)?.line.unwrap_or_default();
     let (envelope, mark) = record::read(&line).map_err(segment::damaged)?;
     Ok((mark, envelope.time_ms))

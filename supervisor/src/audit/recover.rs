@@ -131,7 +131,7 @@ fn go_on(folder: &Path, head: HeadFile, told: Head, numbers: &[u64]) -> Result<(
 /// before it.
 fn find_end(folder: &Path, numbers: &[u64]) -> Result<Found, OpenFault> {
     let io_fault = |fault| OpenFault::Io { folder: folder.to_owned(), fault };
-    let open = |number| OpenOptions::new().read(true).append(true).open(segment::path(folder, number)).map_err(io_fault);
+    let open = |number| segment::open_regular(OpenOptions::new().read(true).append(true), &segment::path(folder, number)).map_err(io_fault);
     let Some(newest) = numbers.last().copied() else {
         return Err(damaged(folder, "there are no segments".to_owned()));
     };

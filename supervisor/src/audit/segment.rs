@@ -3,9 +3,10 @@
 //! Owns their names, and reading them in bounded memory. Never writes one.
 
 use super::record::{self, LINE_BYTES, LineFault};
-use std::fs::{DirBuilder, File};
+use rustix::fs::OFlags;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// How much of the end of a segment is looked at for its last record, in bytes.
@@ -19,6 +20,41 @@ pub(crate) fn path(folder: &Path, number: u64) -> PathBuf {
 /// The name of a segment's file.
 pub(crate) fn name(number: u64) -> String {
     format!("segment-{number:010}.jsonl")
+}
+
+/// Opens a file of the folder: a regular one, never what a link leads to, and never
+/// waiting for the other end of a pipe.
+///
+/// # Errors
+/// When it can not be opened, or is something else.
+pub(crate) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file: brigd never puts anything else there");
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    let file = match options.custom_flags(flags).open(path) {
+        Err(_) if is_other(path) => return Err(other()),
+        opened => opened?,
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
+}
+
+fn is_other(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|facts| !facts.is_file())
+}
+
+/// The names in a folder that are not brigd's, in order.
+///
+/// # Errors
+/// When the folder can not be read.
+pub(crate) fn foreign(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if name != super::head::NAME && name.to_str().and_then(number_of).is_none() {
+            found.push(name.to_string_lossy().into_owned());
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 fn number_of(file: &str) -> Option<u64> {
@@ -54,8 +90,13 @@ pub(crate) enum Line<'a> {
     Whole(&'a [u8]),
     /// One that is longer than a record can be; it was skipped.
     TooLong,
-    /// The end of the file came before the end of the line: so many bytes.
-    Torn(u64),
+    /// The end of the file came before the end of the line.
+    Torn {
+        /// How many bytes there are.
+        bytes: u64,
+        /// The first of them, as many as a record may have.
+        beginning: &'a [u8],
+    },
 }
 
 /// Reads lines in bounded memory.
@@ -71,7 +112,7 @@ impl Lines<File> {
     /// # Errors
     /// When it can not be opened.
     pub(crate) fn open(folder: &Path, number: u64) -> io::Result<Self> {
-        Ok(Self::new(File::open(path(folder, number))?))
+        Ok(Self::new(open_regular(OpenOptions::new().read(true), &path(folder, number))?))
     }
 }
 
@@ -98,11 +139,11 @@ impl<R: io::Read> Lines<R> {
         }
         let mut bytes = u64::try_from(read).unwrap_or(u64::MAX);
         if bytes < most {
-            return Ok(Some(Line::Torn(bytes)));
+            return Ok(Some(Line::Torn { bytes, beginning: &self.line }));
         }
         let (skipped, ended) = self.skip_line()?;
         bytes = bytes.saturating_add(skipped);
-        Ok(Some(if ended { Line::TooLong } else { Line::Torn(bytes) }))
+        Ok(Some(if ended { Line::TooLong } else { Line::Torn { bytes, beginning: &self.line } }))
     }
 
     fn skip_line(&mut self) -> io::Result<(u64, bool)> {
@@ -195,7 +236,7 @@ mod tests {
         assert_eq!(lines.next_line().unwrap(), Some(Line::Whole(b"ab")));
         assert_eq!(lines.next_line().unwrap(), Some(Line::TooLong));
         assert!(lines.line.capacity() < 3 * LINE_BYTES);
-        assert_eq!(lines.next_line().unwrap(), Some(Line::Torn(1)));
+        assert_eq!(lines.next_line().unwrap(), Some(Line::Torn { bytes: 1, beginning: b"c" }));
         assert_eq!(lines.next_line().unwrap(), None);
     }
 }

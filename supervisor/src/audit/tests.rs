@@ -202,7 +202,7 @@ fn a_torn_last_record_is_told_and_mended_at_the_next_start_by_a_record_that_says
     written(folder.path(), 5);
     let path = segment::path(folder.path(), 1);
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes.extend_from_slice(b"{\"seq\":8,\"time");
+    bytes.extend_from_slice(b"{\"seq\":7,\"time");
     std::fs::write(&path, &bytes).unwrap();
     let report = good(folder.path());
     assert!(report.notes[0].contains("14 bytes of a record"), "{:?}", report.notes);
@@ -210,8 +210,65 @@ fn a_torn_last_record_is_told_and_mended_at_the_next_start_by_a_record_that_says
     let report = good(folder.path());
     assert!(report.notes[0].contains("cut off"), "{:?}", report.notes);
     let text = std::fs::read_to_string(&path).unwrap();
-    let hash = Hash::of(b"{\"seq\":8,\"time");
+    let hash = Hash::of(b"{\"seq\":7,\"time");
     assert!(text.contains(&format!("\"event\":\"tail_repaired\",\"segment\":1,\"torn_bytes\":14,\"torn_sha256\":\"{hash}\"")), "{text}");
+}
+
+#[test]
+fn a_last_line_without_an_end_that_is_no_beginning_of_the_next_record_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), 5);
+    let last = good(folder.path()).last;
+    let path = segment::path(folder.path(), 1);
+    let good_bytes = std::fs::read(&path).unwrap();
+    let (seq, prev, zero) = (last.seq + 1, last.hash, Hash::default());
+    let mut whole = Vec::new();
+    record::write(&mut whole, last, 5, &super::event::stopped(super::event::StopReason::Signal("SIGTERM"))).unwrap();
+    whole.pop();
+    let mut forged = whole.clone();
+    let at = forged.len() - 40;
+    forged[at] ^= 1;
+    let torn = |tail: &[u8]| {
+        std::fs::write(&path, [&good_bytes, tail].concat()).unwrap();
+        verify(folder.path(), &[]).unwrap().findings
+    };
+    for end in 1..=whole.len() {
+        assert_eq!(torn(&whole[..end]), [], "{}", String::from_utf8_lossy(&whole[..end]));
+    }
+    assert_eq!(torn(&[0; 40]), []);
+    for tail in [
+        b"x".to_vec(),
+        b"{\"seq\":1,\"time_ms\":5".to_vec(),
+        format!("{{\"seq\":{seq},\"time_ms\":5,\"prev\":\"{zero}\",\"event\":\"revoked\"").into_bytes(),
+        format!("{{\"seq\":{seq},\"time_ms\":5,\"prev\":\"{prev}\",\"event\":\"revoked\"}}").into_bytes(),
+        format!("{{\"seq\":{seq},\"time_ms\":5,\"prev\":\"{prev}\",\"event\":revoked").into_bytes(),
+        forged,
+    ] {
+        let findings = torn(&tail);
+        assert!(findings.len() == 1 && findings[0].why.contains("brigd did not write them"), "{}", String::from_utf8_lossy(&tail));
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_or_only_named_like_a_segment_is_told_and_never_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), 5);
+    std::fs::write(folder.path().join("notes.txt"), "").unwrap();
+    assert!(good(folder.path()).notes.iter().any(|note| note.contains("notes.txt")));
+    for name in ["segment-1.jsonl", "segment-0000000001.jsonl.bak", "Segment-0000000002.jsonl"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+        assert!(findings(folder.path()).iter().any(|finding| finding.contains(name)), "{name}");
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let next = segment::path(folder.path(), 2);
+    nix::unistd::mkfifo(&next, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(findings(folder.path()).iter().any(|finding| finding.contains("not a regular file")));
+    assert!(AuditLog::open(rules(folder.path())).unwrap_err().to_string().contains("not a regular file"));
+    std::fs::remove_file(&next).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::rename(segment::path(folder.path(), 1), elsewhere.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("moved"), segment::path(folder.path(), 1)).unwrap();
+    assert!(findings(folder.path()).iter().any(|finding| finding.contains("not a regular file")));
 }
 
 #[test]

@@ -83,9 +83,17 @@ pub(crate) fn verify(folder: &Path, anchors: &[Hash]) -> Result<Report, Unreadab
     if numbers.is_empty() && walk.head.is_none() {
         return Err(unreadable(folder.to_owned(), io::Error::new(io::ErrorKind::NotFound, "there are no audit records in it")));
     }
+    walk.foreign(&segment::foreign(folder).map_err(|fault| unreadable(folder.to_owned(), fault))?);
     let newest = numbers.last().copied();
     for number in &numbers {
-        let mut lines = Lines::open(folder, *number).map_err(|fault| unreadable(segment::path(folder, *number), fault))?;
+        let mut lines = match Lines::open(folder, *number) {
+            Ok(lines) => lines,
+            Err(fault) if fault.kind() == io::ErrorKind::InvalidInput => {
+                walk.find(Some(*number), None, fault.to_string());
+                continue;
+            }
+            Err(fault) => return Err(unreadable(segment::path(folder, *number), fault)),
+        };
         walk.segment(*number, newest == Some(*number), &mut lines).map_err(|fault| unreadable(segment::path(folder, *number), fault))?;
     }
     walk.report.segments = numbers;
@@ -142,6 +150,33 @@ impl Walk {
         }
     }
 
+    /// Names that brigd does not give. One like a segment's is there to be taken for one.
+    fn foreign(&mut self, names: &[String]) {
+        for name in names {
+            let shown = brig_protocol::escape::escaped(name, 200);
+            if name.to_ascii_lowercase().starts_with("segment") {
+                self.find(None, None, format!("{shown:?} has a name like a segment's, and is none of brigd's: it was not read"));
+            } else {
+                self.report.notes.push(format!("{shown:?} is none of brigd's files: it was not read"));
+            }
+        }
+    }
+
+    /// What stands after the last whole line of the newest segment.
+    fn torn(&mut self, at: At, bytes: u64, beginning: &[u8]) {
+        if is_part_of_a_record(beginning, self.expected) {
+            return self.report.notes.push(format!(
+                "{}:{}: {bytes} bytes of a record that was being written when brigd was killed, or is being written now; brigd cuts them off \
+                 when it starts, and a record says so",
+                segment::name(at.segment),
+                at.line
+            ));
+        }
+        let why =
+            format!("the last line has no end, and its {bytes} bytes are not the beginning of the next record: brigd did not write them");
+        self.find(Some(at.segment), Some(at.line), why);
+    }
+
     fn segment<R: io::Read>(&mut self, number: u64, newest: bool, lines: &mut Lines<R>) -> io::Result<()> {
         if let Some(before) = self.segment_before
             && before.saturating_add(1) != number
@@ -164,13 +199,8 @@ impl Walk {
                     self.find(Some(number), Some(at.line), record::LineFault::TooLong.to_string());
                     self.lose_track();
                 }
-                Line::Torn(bytes) if newest => self.report.notes.push(format!(
-                    "{}:{}: {bytes} bytes of a record that was being written when brigd was killed, or is being written now; brigd cuts them off \
-                     when it starts, and a record says so",
-                    segment::name(number),
-                    at.line
-                )),
-                Line::Torn(_) => self.find(Some(number), Some(at.line), "the line has no end".to_owned()),
+                Line::Torn { bytes, beginning } if newest => self.torn(at, bytes, beginning),
+                Line::Torn { .. } => self.find(Some(number), Some(at.line), "the line has no end".to_owned()),
             }
         }
         if !newest && !at.sealed {
@@ -307,6 +337,35 @@ impl Walk {
             self.find(Some(segment), None, why);
         }
     }
+}
+
+/// Whether bytes can be what there is of the record after the last one: a crash leaves the
+/// beginning of a record, or zeros where the file had grown before its bytes were there.
+fn is_part_of_a_record(bytes: &[u8], expected: Expected) -> bool {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return true;
+    }
+    let seq = match expected {
+        Expected::Anything => None,
+        Expected::After(Mark { seq, .. }) | Expected::Unknown(seq) => Some(seq.saturating_add(1)),
+    };
+    let hash = if let Expected::After(Mark { hash, .. }) = expected { Some(hash) } else { None };
+    // A whole one lacks only the end of its line.
+    if let Ok((envelope, mark)) = record::read(bytes) {
+        return seq.is_none_or(|seq| seq == mark.seq) && hash.is_none_or(|hash| hash == envelope.prev);
+    }
+    let cut = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err_and(|fault| fault.is_eof());
+    let Some(seq) = seq else { return cut && begins(bytes, b"{\"seq\":") };
+    let before = format!("{{\"seq\":{seq},\"time_ms\":");
+    let Some(rest) = bytes.strip_prefix(before.as_bytes()) else { return before.as_bytes().starts_with(bytes) };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let prev = format!(",\"prev\":\"{}", hash.map(|hash| format!("{hash}\"")).unwrap_or_default());
+    cut && begins(rest.get(digits..).unwrap_or_default(), prev.as_bytes())
+}
+
+/// Whether one begins as the other, as far as both go.
+fn begins(one: &[u8], other: &[u8]) -> bool {
+    one.iter().zip(other).all(|(one, other)| one == other)
 }
 
 /// Whether a record may stand at this place of a segment.

@@ -77,7 +77,7 @@ impl ExportArgs {
                     },
                     Line::TooLong => outcome = broken(number, place),
                     // A record that is being written.
-                    Line::Torn(_) => {}
+                    Line::Torn { .. } => {}
                 }
             }
         }

@@ -5,8 +5,8 @@ use super::{Outcome, Place, ToolFault};
 use crate::audit::segment;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, ErrorKind, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ struct Cursor {
 impl Cursor {
     fn open(folder: &Path, number: u64) -> Result<Self, ToolFault> {
         let path = segment::path(folder, number);
-        let file = File::open(&path).map_err(|fault| unreadable(&path, &fault))?;
+        let file = segment::open_regular(OpenOptions::new().read(true), &path).map_err(|fault| unreadable(&path, &fault))?;
         Ok(Self { number, reader: BufReader::new(file), partial: Vec::new() })
     }
 
@@ -140,11 +140,7 @@ impl TailArgs {
             std::thread::sleep(PAUSE);
             return Ok(());
         }
-        match File::open(&next) {
-            Ok(_) => *cursor = Cursor::open(folder, cursor.number.saturating_add(1))?,
-            Err(fault) if fault.kind() == ErrorKind::NotFound => {}
-            Err(fault) => return Err(unreadable(&next, &fault)),
-        }
+        *cursor = Cursor::open(folder, cursor.number.saturating_add(1))?;
         Ok(())
     }
 
