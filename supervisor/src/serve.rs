@@ -115,6 +115,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     drain(&service, &tracker, &mut signals.stop).await;
     keeping.abort();
     service.approvals.save();
+    service.revocations.save();
     if let Some(admins) = admins {
         admins.abort();
     }

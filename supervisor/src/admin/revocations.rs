@@ -2,7 +2,7 @@
 //!
 //! Owns the list, asking it, and keeping it across a restart where there is a state
 //! directory. A revoke holds from the moment it is made, whether or not it could be
-//! written down. Never ends anything: whoever runs something asks, or is told.
+//! written down; what could not is written again until it is, and at the end once more. Never ends anything: whoever runs something asks, or is told.
 
 use crate::policy::Facts;
 use crate::policy::selector::{Selector, SystemAccounts};
@@ -13,11 +13,17 @@ use brig_protocol::escape::escaped;
 use brig_protocol::names::Pattern;
 use brig_protocol::rpc::ErrorData;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Most entries of each kind: every decision looks at all of them.
 const MOST: usize = 256;
+/// How long until a list that could not be written is written again; doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Its file in the state directory.
 const FILE: &str = "revocations.json";
 
@@ -28,6 +34,8 @@ pub(crate) struct Revocations {
     changed: watch::Sender<()>,
     file: Option<StateFile>,
     writing: Mutex<()>,
+    /// Whether somebody tries again already.
+    trying: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +63,13 @@ impl Revocations {
             let selector = Selector::parse(&kept.target, &SystemAccounts).map_err(|fault| torn(&kept.target, &fault))?;
             read.principals.push((selector, kept));
         }
-        Ok(Self { state: RwLock::new(read), changed: watch::Sender::new(()), file, writing: Mutex::new(()) })
+        Ok(Self {
+            state: RwLock::new(read),
+            changed: watch::Sender::new(()),
+            file,
+            writing: Mutex::new(()),
+            trying: AtomicBool::new(false),
+        })
     }
 
     /// Whether this function may not be called.
@@ -136,9 +150,42 @@ impl Revocations {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let written = file.replace(&self.list());
         if let Err(fault) = &written {
-            tracing::error!(%fault, "what is revoked could not be written down; it holds until brigd ends");
+            tracing::error!(%fault, "what is revoked could not be written down; it holds, and is written again until that is done");
         }
         written.is_ok()
+    }
+
+    /// Writes the list down. When that fails, somebody goes on trying until it is done or
+    /// brigd ends. Whether it outlives a restart by now.
+    pub(crate) async fn keep(self: &Arc<Self>) -> bool {
+        let saved = self.saved().await;
+        if !saved && self.file.is_some() && !self.trying.swap(true, Ordering::AcqRel) {
+            tokio::spawn(Arc::clone(self).keep_trying());
+        }
+        saved
+    }
+
+    async fn keep_trying(self: Arc<Self>) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            tokio::time::sleep(pause).await;
+            // Given up before the list is taken: whoever fails after that tries by himself.
+            self.trying.store(false, Ordering::Release);
+            if self.saved().await {
+                tracing::info!("what is revoked is written down now");
+                return;
+            }
+            if self.trying.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Off the async threads: it waits for the disk.
+    async fn saved(self: &Arc<Self>) -> bool {
+        let own = Arc::clone(self);
+        tokio::task::spawn_blocking(move || own.save()).await.unwrap_or(false)
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T, ErrorData>) -> Result<T, ErrorData> {
@@ -252,6 +299,28 @@ mod tests {
         revoked.revoke_function(entry("store:refund")).unwrap();
         assert!(named.now_or_never().is_some());
         assert!(revoked.function_named("orders", "list").now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_written_down_is_written_as_soon_as_it_can_be() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("state");
+        std::fs::create_dir(&folder).unwrap();
+        let revoked = Arc::new(Revocations::open(Some(&folder)).unwrap());
+        std::fs::remove_dir(&folder).unwrap();
+        revoked.revoke_function(entry("store.*")).unwrap();
+        assert!(!revoked.keep().await);
+        revoked.revoke_function(entry("orders.*")).unwrap();
+        assert!(!revoked.keep().await);
+        std::fs::create_dir(&folder).unwrap();
+        let written = async {
+            while !folder.join(FILE).exists() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), written).await.unwrap();
+        let again = Revocations::open(Some(&folder)).unwrap();
+        assert!(again.names_function("store", "refund") && again.names_function("orders", "list"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, 
     let named = |name: &str| name.split_once('.').is_some_and(|(collection, function)| pattern.matches(collection, function));
     let evaluations = service.running.calling(named);
     service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Function(&record.target)), record.reason.as_deref());
-    Ok(EndedResult { evaluations, persisted: saved(service).await })
+    Ok(EndedResult { evaluations, persisted: service.revocations.keep().await })
 }
 
 /// Takes that back.
@@ -31,7 +31,8 @@ pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, 
 pub(super) async fn restore_functions(service: &Arc<Service>, speaker: &Speaker, params: RestoreParams) -> Result<(), ErrorData> {
     service.revocations.restore_function(&params.pattern)?;
     service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Function(&params.pattern)), None);
-    saved(service).await;
+    // Not written now, it is later: until then a restart brings the revoke back, which is the careful way.
+    service.revocations.keep().await;
     Ok(())
 }
 
@@ -49,7 +50,7 @@ pub(super) async fn revoke_principal(
     let selector = service.revocations.revoke_principal(entry)?;
     let evaluations = service.running.revoke(|facts| selector.matches(facts));
     service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Principal(&record.target)), record.reason.as_deref());
-    Ok(EndedResult { evaluations, persisted: saved(service).await })
+    Ok(EndedResult { evaluations, persisted: service.revocations.keep().await })
 }
 
 /// Takes that back.
@@ -59,16 +60,11 @@ pub(super) async fn revoke_principal(
 pub(super) async fn restore_principal(service: &Arc<Service>, speaker: &Speaker, params: PrincipalParams) -> Result<(), ErrorData> {
     service.revocations.restore_principal(&params.principal)?;
     service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Principal(&params.principal)), None);
-    saved(service).await;
+    // Not written now, it is later: until then a restart brings the revoke back, which is the careful way.
+    service.revocations.keep().await;
     Ok(())
 }
 
 fn entry(speaker: &Speaker, target: String, reason: Option<String>) -> Result<Revocation, ErrorData> {
     Ok(Revocation { target, by: Person { uid: speaker.facts.uid }, at_ms: time_of_day::now_ms(), reason: said("reason", reason)? })
-}
-
-/// Whether the list is on the disk. Off the async threads: it waits for the disk.
-async fn saved(service: &Arc<Service>) -> bool {
-    let service = Arc::clone(service);
-    tokio::task::spawn_blocking(move || service.revocations.save()).await.unwrap_or(false)
 }
