@@ -107,8 +107,14 @@ fn what_policy_denies_is_not_there_for_the_program_and_explained_to_the_client_a
     assert_eq!(explained.get("why"), Some(&json!("ask finance")));
     let configured = client.result("policy.explain", &json!({"function": "store.refund"}));
     assert_eq!(configured.get("decision"), Some(&json!("deny")), "no host_function: nothing configured may be called");
-    for wrong in [json!({"function": "store"}), json!({"function": "store.refund", "inptu": {}}), json!({"function": "a.b", "input": [1]})]
-    {
+    let spelt = client.result("policy.explain", &json!({"function": "store:refund", "callback": true}));
+    assert_eq!(spelt, explained, "the command spelling is the same name");
+    for wrong in [
+        json!({"function": "store"}),
+        json!({"function": "store:"}),
+        json!({"function": "store.refund", "inptu": {}}),
+        json!({"function": "a.b", "input": [1]}),
+    ] {
         let answer = client.call("policy.explain", &wrong);
         assert_eq!(answer.pointer("/error/data/code"), Some(&json!("invalid_params")), "{answer}");
     }
