@@ -17,7 +17,6 @@ use crate::host::wall::Wall;
 use crate::journal::{Effects, Keep};
 use crate::policy::Grant;
 use crate::records::Records;
-use crate::service::Service;
 use brig_protocol::client::{
     ApprovalNote, CallState, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
     FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, Operation, Outcome, method,
@@ -43,9 +42,8 @@ const AFTERWARDS: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// `invalid_params`.
-pub(crate) fn list(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsListResult, ErrorData> {
+pub(super) fn list(catalogue: &Catalogue, grant: &Grant, text: &str) -> Result<FunctionsListResult, ErrorData> {
     let params: FunctionsListParams = params::parse(text)?;
-    let catalogue = service.catalogue();
     let wanted = |function: &&Arc<Configured>| params.collection.as_ref().is_none_or(|collection| function.collection == *collection);
     let functions = catalogue.visible(&grant.functions).filter(wanted).map(|function| function.listed()).collect();
     Ok(FunctionsListResult { functions })
@@ -55,11 +53,10 @@ pub(crate) fn list(service: &Service, grant: &Grant, text: &str) -> Result<Funct
 ///
 /// # Errors
 /// `invalid_params`, the same for what is not there and what may not be seen.
-pub(crate) fn describe(service: &Service, grant: &Grant, text: &str) -> Result<FunctionsDescribeResult, ErrorData> {
+pub(super) fn describe(catalogue: &Catalogue, grant: &Grant, text: &str) -> Result<FunctionsDescribeResult, ErrorData> {
     let params: FunctionsDescribeParams = params::parse(text)?;
-    let catalogue = service.catalogue();
     let found = catalogue.find(&grant.functions, &params.function, Operation::List);
-    found.map(|function| function.described()).ok_or_else(|| no_such_function(&catalogue, grant, &params.function))
+    found.map(|function| function.described()).ok_or_else(|| no_such_function(catalogue, grant, &params.function))
 }
 
 fn no_such_function(catalogue: &Catalogue, grant: &Grant, name: &str) -> ErrorData {

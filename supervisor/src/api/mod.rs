@@ -8,6 +8,7 @@ pub(crate) mod evaluations;
 pub(crate) mod explain;
 pub(crate) mod functions;
 pub(crate) mod idempotency;
+pub(crate) mod judged;
 pub(crate) mod params;
 mod session;
 mod types;
@@ -18,6 +19,7 @@ pub(crate) use session::answer_at_once;
 use brig_protocol::client::method;
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::ErrorData;
+use judged::Judged;
 
 /// How a method is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +38,8 @@ pub(crate) enum Method {
     EvaluationsWait,
     /// Ends an evaluation of this connection or principal.
     Cancel,
-    /// Needs no worker, but may take time: `policy.explain`.
-    Explain,
+    /// Needs no worker, but may take time.
+    Judged(Judged),
     /// Answered from what is known.
     AtOnce(AtOnce),
 }
@@ -51,12 +53,6 @@ pub(crate) enum AtOnce {
     VmDispose,
     /// `vm.list`
     VmList,
-    /// `functions.list`
-    FunctionsList,
-    /// `functions.describe`
-    FunctionsDescribe,
-    /// `functions.types`
-    FunctionsTypes,
 }
 
 /// Every method that a client can ask.
@@ -68,13 +64,13 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::VM_CREATE, Method::VmCreate),
     (method::VM_DISPOSE, Method::AtOnce(AtOnce::VmDispose)),
     (method::VM_LIST, Method::AtOnce(AtOnce::VmList)),
-    (method::FUNCTIONS_LIST, Method::AtOnce(AtOnce::FunctionsList)),
-    (method::FUNCTIONS_DESCRIBE, Method::AtOnce(AtOnce::FunctionsDescribe)),
-    (method::FUNCTIONS_TYPES, Method::AtOnce(AtOnce::FunctionsTypes)),
+    (method::FUNCTIONS_LIST, Method::Judged(Judged::FunctionsList)),
+    (method::FUNCTIONS_DESCRIBE, Method::Judged(Judged::FunctionsDescribe)),
+    (method::FUNCTIONS_TYPES, Method::Judged(Judged::FunctionsTypes)),
     (method::FUNCTIONS_CALL, Method::FunctionsCall),
     (method::EVALUATIONS_GET, Method::EvaluationsGet),
     (method::EVALUATIONS_WAIT, Method::EvaluationsWait),
-    (method::POLICY_EXPLAIN, Method::Explain),
+    (method::POLICY_EXPLAIN, Method::Judged(Judged::PolicyExplain)),
 ];
 
 /// The method with this name.

@@ -3,7 +3,7 @@
 //! Owns `initialize`, and which methods this build does not offer: they answer so, and
 //! never guess.
 
-use super::{AtOnce, functions, params, types, vm};
+use super::{AtOnce, params, vm};
 use crate::listener::Peer;
 use crate::policy::Grant;
 use crate::service::Service;
@@ -31,8 +31,6 @@ pub(crate) fn answer_at_once(
 ) -> Result<Vec<u8>, ErrorData> {
     match method {
         AtOnce::Initialize => initialize(service, (peer, grant), text).map(|result| rpc::result(id, &result)),
-        AtOnce::FunctionsList => functions::list(service, grant, text).map(|result| rpc::result(id, &result)),
-        AtOnce::FunctionsDescribe => functions::describe(service, grant, text).map(|result| rpc::result(id, &result)),
         AtOnce::VmList => {
             params::parse::<NoParams>(text)?;
             Ok(rpc::result(id, &VmListResult { vms: service.vms.list(peer.uid) }))
@@ -41,7 +39,6 @@ pub(crate) fn answer_at_once(
             vm::dispose(service, peer, text)?;
             Ok(rpc::result(id, &serde_json::Map::new()))
         }
-        AtOnce::FunctionsTypes => types::answer(&service.catalogue(), &grant.functions, text).map(|result| rpc::result(id, &result)),
     }
 }
 

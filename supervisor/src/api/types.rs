@@ -44,7 +44,11 @@ pub(super) fn answer(catalogue: &Catalogue, scopes: &ScopeSet, text: &str) -> Re
             functions.push(described.map_err(|why| ErrorData::new(RequestCode::InvalidSchema, place(why)))?);
         }
     }
-    let declarations = types::declarations(&functions);
+    let too_long = |fault| {
+        let sentence = format!("{fault}: ask for fewer functions at once in params.functions, or declare fewer");
+        ErrorData::new(RequestCode::InvalidSchema, sentence)
+    };
+    let declarations = types::declarations(&functions).map_err(too_long)?;
     Ok(FunctionsTypesResult { tool: tool::text(&declarations), declarations })
 }
 

@@ -114,7 +114,7 @@ impl Outbox {
     }
 
     /// Waits until the client is not behind any more, or nothing can be sent.
-    async fn room(&self) {
+    pub(crate) async fn room(&self) {
         loop {
             // Made before the look, so that no word of room gets lost in between.
             let room = self.room.notified();

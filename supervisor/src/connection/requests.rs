@@ -5,7 +5,7 @@
 //! answer; a notification gets none.
 
 mod answers;
-mod explain;
+mod judged;
 
 use super::Conversation;
 use super::link::Link;
@@ -254,7 +254,7 @@ impl Conversation for Requests {
                     Err(data) => self.refuse(Some(&id), &data),
                     Ok(Method::Cancel) => self.cancel_asked(&id, params),
                     Ok(Method::AtOnce(known)) => self.at_once(&id, known, params),
-                    Ok(Method::Explain) => self.explain(id, params),
+                    Ok(Method::Judged(asked)) => self.judge(id, asked, params),
                     Ok(Method::Evaluate) => self.start(id, range_of(&bytes, params), bytes, Asked::Evaluate),
                     Ok(Method::Check) => self.start(id, range_of(&bytes, params), bytes, Asked::Check),
                     Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),

@@ -20,6 +20,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 
+mod judged;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A worker that does what the source of its program says.

@@ -1,17 +1,19 @@
-//! `policy.explain` among the requests of a client.
+//! Questions among the requests of a client that need no worker, but may take time.
 //!
-//! Owns that it is one in flight like any other: conditions may take time. Never decides.
+//! Owns that each is one in flight like any other, and that its answer is counted while it
+//! waits for the client to read. Never judges: [`crate::api::judged`] does, off the
+//! runtime's threads.
 
 use super::{Requests, no_room};
-use crate::api;
+use crate::api::judged::{self, Judged};
 use crate::evaluation::Stop;
 use brig_protocol::rpc::{self, Id};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
 impl Requests {
-    /// Starts saying what would be decided.
-    pub(super) fn explain(&mut self, id: Id, params: Option<&RawValue>) {
+    /// Starts finding the answer.
+    pub(super) fn judge(&mut self, id: Id, asked: Judged, params: Option<&RawValue>) {
         let text = params.map_or("{}", RawValue::get).to_owned();
         let mut held = self.service.budget.part(self.peer.uid);
         let grant = match self.grant() {
@@ -22,13 +24,15 @@ impl Requests {
         self.in_flight.insert(id.clone(), Arc::new(Stop::default()));
         let (service, outbox, uid) = (Arc::clone(&self.service), Arc::clone(&self.outbox), self.peer.uid);
         self.running.push(Box::pin(async move {
-            let line = match api::explain::explain(&service, grant, uid, text).await {
-                Ok(said) => rpc::result(&id, &said),
-                Err(data) => {
-                    service.metrics.refused.count(data.code);
-                    rpc::error(Some(&id), &data)
-                }
-            };
+            // Who does not read its answers gets no more made.
+            outbox.room().await;
+            let judged = judged::answer(&service, asked, (grant, uid), &id, text).await;
+            // The text is gone by now: its room is the answer's.
+            let judged = judged.and_then(|line| if held.resize(line.len()) { Ok(line) } else { Err(no_room()) });
+            let line = judged.unwrap_or_else(|data| {
+                service.metrics.refused.count(data.code);
+                rpc::error(Some(&id), &data)
+            });
             outbox.send_when_room(|| line).await;
             drop(held);
             id

@@ -215,12 +215,16 @@ pub(crate) struct Catalogue {
     functions: Vec<Arc<Configured>>,
     disabled: Vec<Disabled>,
     redactor: Redactor,
+    schema_bytes: u64,
 }
 
 impl Catalogue {
     fn new(mut functions: Vec<Arc<Configured>>, disabled: Vec<Disabled>, redactor: Redactor) -> Self {
         functions.sort_by(|one, other| one.full_name.cmp(&other.full_name));
-        Self { functions, disabled, redactor }
+        let length = |text: &RawValue| u64::try_from(text.get().len()).unwrap_or(u64::MAX);
+        let both = |one: &Arc<Configured>| length(&one.input_text) + one.output_text.as_deref().map_or(0, length);
+        let schema_bytes = functions.iter().map(both).sum();
+        Self { functions, disabled, redactor, schema_bytes }
     }
 
     fn nothing_of(folder: &Path, fault: String) -> Self {
@@ -252,6 +256,11 @@ impl Catalogue {
     /// How many functions there are.
     pub(crate) const fn count(&self) -> usize {
         self.functions.len()
+    }
+
+    /// How long its schemas are together.
+    pub(crate) const fn schema_bytes(&self) -> u64 {
+        self.schema_bytes
     }
 
     /// What a principal may list, by name, with its schemas: what is not here is not told.

@@ -5,10 +5,11 @@
 //! functions refer to it.
 
 use super::ast::Type;
-use super::convert::Converter;
+use super::convert::{Converter, Found};
 use super::doc;
 use crate::host::schema::graph::{self, REFERENCES};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -37,12 +38,27 @@ pub(super) struct Alias {
     pub(super) body: Option<Type>,
 }
 
+/// Most subschemas, members and values that are written out for all functions together:
+/// more than any text has room for.
+const NODES: usize = 200_000;
+
+/// What a name counts as: its line is written also where there is no room for its type.
+const ALIAS_NODES: usize = 8;
+
 /// All aliases of one text, in the order in which they came up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Aliases {
     pub(super) all: Vec<Alias>,
-    known: HashMap<(String, u64, String, &'static str), usize>,
+    /// How much more may be written out.
+    pub(super) nodes: usize,
+    known: HashMap<([u8; 32], u64, String, &'static str), usize>,
     names: HashSet<String>,
+}
+
+impl Default for Aliases {
+    fn default() -> Self {
+        Self { all: Vec::new(), nodes: NODES, known: HashMap::new(), names: HashSet::new() }
+    }
 }
 
 impl Aliases {
@@ -66,20 +82,39 @@ impl<'s> Converter<'s, '_> {
             return Type::Noted(Box::new(Type::Word(self.anything())), "refers to itself".to_owned());
         }
         self.in_place.push(at);
-        let kind = if self.is_named(reference, target) { self.alias(reference, target) } else { self.convert(target) };
+        let kind = match self.found.get(&at).copied() {
+            Some(Found::Inline) => self.convert(target),
+            Some(Found::Alias(index)) => self.named(index),
+            None if self.is_named(reference, target) => self.alias(reference, target),
+            None => {
+                self.found.insert(at, Found::Inline);
+                self.convert(target)
+            }
+        };
         self.in_place.pop();
         kind
     }
 
+    fn named(&self, index: usize) -> Type {
+        Type::Named(self.aliases.all.get(index).map(|alias| alias.name.clone()).unwrap_or_default())
+    }
+
     fn alias(&mut self, reference: &str, target: &'s Value) -> Type {
         let place = self.place;
-        let key = (target.to_string(), context(target, place.root), place.collection.to_owned(), place.anything);
-        if let Some(index) = self.aliases.known.get(&key) {
-            return Type::Named(self.aliases.all.get(*index).map(|alias| alias.name.clone()).unwrap_or_default());
+        let text = target.to_string();
+        let context = self.context(&text);
+        let key = (Sha256::digest(&text).into(), context, place.collection.to_owned(), place.anything);
+        if let Some(index) = self.aliases.known.get(&key).copied() {
+            self.found.insert(std::ptr::from_ref(target), Found::Alias(index));
+            return self.named(index);
+        }
+        if !self.may_write(ALIAS_NODES) {
+            return self.too_large();
         }
         let name = self.aliases.free_name(&wish(reference, target, place));
         let index = self.aliases.all.len();
         self.aliases.known.insert(key, index);
+        self.found.insert(std::ptr::from_ref(target), Found::Alias(index));
         self.aliases.all.push(Alias { name: name.clone(), doc: doc::of(target), body: None });
         let body = self.convert(target);
         if let Some(alias) = self.aliases.all.get_mut(index) {
@@ -89,54 +124,59 @@ impl<'s> Converter<'s, '_> {
     }
 
     /// A name is for what comes twice, and for what may go in a circle.
-    fn is_named(&self, reference: &str, target: &Value) -> bool {
+    fn is_named(&mut self, reference: &str, target: &Value) -> bool {
         let is_stored = ["#/$defs/", "#/definitions/"].iter().any(|store| reference.starts_with(store));
         let is_leaf = target.as_object().is_none_or(|members| graph::children(members).next().is_none() && !refers(members));
         let is_short = target.get("enum").and_then(Value::as_array).is_none_or(|values| values.len() <= 4);
         if is_leaf && is_short {
             return false;
         }
-        !is_stored || self.times(self.place.root, std::ptr::from_ref(target)) > 1
+        !is_stored || self.times(std::ptr::from_ref(target)) > 1
     }
 
-    /// How often the schema refers to a subschema; stops at two.
-    fn times(&self, within: &Value, target: *const Value) -> usize {
-        let mut waiting = vec![within];
-        let mut times = 0;
+    /// How often the schema refers to a subschema. One walk counts all of them.
+    fn times(&mut self, target: *const Value) -> usize {
+        let counted = self.times.take().unwrap_or_else(|| self.counted());
+        let times = counted.get(&target).copied().unwrap_or(0);
+        self.times = Some(counted);
+        times
+    }
+
+    fn counted(&self) -> HashMap<*const Value, usize> {
+        let mut waiting = vec![self.place.root];
+        let mut counted = HashMap::new();
         while let Some(value) = waiting.pop() {
             match value {
                 Value::Array(items) => waiting.extend(items),
                 Value::Object(members) => {
                     let named = REFERENCES.iter().filter_map(|keyword| members.get(*keyword)?.as_str());
-                    times += named
-                        .filter_map(|name| self.targets.resolve(name).ok())
-                        .filter(|found| std::ptr::eq(std::ptr::from_ref(*found), target))
-                        .count();
-                    if times > 1 {
-                        return times;
+                    for target in named.filter_map(|name| self.targets.resolve(name).ok()) {
+                        *counted.entry(std::ptr::from_ref(target)).or_default() += 1;
                     }
                     waiting.extend(members.values());
                 }
                 _ => {}
             }
         }
-        times
+        counted
+    }
+
+    /// What the meaning of a subschema depends on besides its own text.
+    fn context(&mut self, text: &str) -> u64 {
+        if !REFERENCES.iter().any(|keyword| text.contains(&format!("\"{keyword}\""))) {
+            return 0;
+        }
+        let root = self.place.root;
+        *self.whole.get_or_insert_with(|| {
+            let mut hash = DefaultHasher::new();
+            root.to_string().hash(&mut hash);
+            hash.finish()
+        })
     }
 }
 
 fn refers(members: &serde_json::Map<String, Value>) -> bool {
     REFERENCES.iter().any(|keyword| members.contains_key(*keyword))
-}
-
-/// What the meaning of a subschema depends on besides its own text.
-fn context(target: &Value, root: &Value) -> u64 {
-    let text = target.to_string();
-    if !REFERENCES.iter().any(|keyword| text.contains(&format!("\"{keyword}\""))) {
-        return 0;
-    }
-    let mut hash = DefaultHasher::new();
-    root.to_string().hash(&mut hash);
-    hash.finish()
 }
 
 /// The name that a subschema should have.

@@ -10,11 +10,16 @@ use super::ast::{Member, Object, Type, all, union};
 use super::{doc, words};
 use crate::host::schema::graph::{REFERENCES, Targets};
 use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting of one type.
 const LEVELS: u32 = 20;
-/// Most subschemas that are written out for one schema.
+/// Most subschemas, members and values that are written out for one schema.
 const NODES: usize = 2_000;
+/// So many bytes of a name or a comment count as one more.
+const NODE_BYTES: usize = 64;
+/// Longest run of subschemas, each in the one before or referred to by it: the stack.
+pub(crate) const RUN: u32 = 400;
 /// Most values of an enumeration that are written out.
 const VALUES: usize = 100;
 /// Longest literal that is written out, in bytes.
@@ -27,14 +32,42 @@ pub(super) struct Converter<'s, 'a> {
     pub(super) place: Place<'s>,
     /// References that are being followed without going into the value.
     pub(super) in_place: Vec<*const Value>,
+    /// What was found out about the target of a reference.
+    pub(super) found: HashMap<*const Value, Found>,
+    /// How often the schema refers to each target, once that is asked.
+    pub(super) times: Option<HashMap<*const Value, usize>>,
+    /// A hash of the whole schema, once that is asked.
+    pub(super) whole: Option<u64>,
     levels: u32,
+    run: u32,
     nodes: usize,
+}
+
+/// What becomes of a reference.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    /// It is written out.
+    Inline,
+    /// It is the alias of this number.
+    Alias(usize),
 }
 
 impl<'s, 'a> Converter<'s, 'a> {
     /// For one schema; `place` says whose.
     pub(super) fn new(root: &'s Value, place: Place<'s>, aliases: &'a mut Aliases) -> Self {
-        Self { targets: Targets::of(root), aliases, place, in_place: Vec::new(), levels: 0, nodes: NODES }
+        let nodes = NODES.min(aliases.nodes);
+        Self {
+            targets: Targets::of(root),
+            aliases,
+            place,
+            in_place: Vec::new(),
+            found: HashMap::new(),
+            times: None,
+            whole: None,
+            levels: 0,
+            run: 0,
+            nodes,
+        }
     }
 
     /// What takes every value here: what a program gives is checked, what it gets is
@@ -47,18 +80,32 @@ impl<'s, 'a> Converter<'s, 'a> {
         Type::Noted(Box::new(Type::Word(self.anything())), why)
     }
 
+    /// Whether so much more may be written out: then it is counted.
+    pub(super) fn may_write(&mut self, nodes: usize) -> bool {
+        let left = self.nodes.checked_sub(nodes);
+        self.nodes = left.unwrap_or(0);
+        self.aliases.nodes = self.aliases.nodes.saturating_sub(nodes);
+        left.is_some()
+    }
+
+    pub(super) fn too_large(&self) -> Type {
+        self.anything_because("the schema is too large to be written out".to_owned())
+    }
+
     /// The type of a schema.
     pub(super) fn convert(&mut self, schema: &'s Value) -> Type {
-        let Some(left) = self.nodes.checked_sub(1) else {
-            return self.anything_because("the schema is too large to be written out".to_owned());
-        };
-        self.nodes = left;
-        match schema {
+        if self.run >= RUN || !self.may_write(1) {
+            return self.too_large();
+        }
+        self.run += 1;
+        let kind = match schema {
             Value::Bool(false) => Type::Word("never"),
             Value::Object(members) if members.get("not") == Some(&Value::Bool(true)) => Type::Word("never"),
             Value::Object(members) => self.members(members),
             _ => Type::Word(self.anything()),
-        }
+        };
+        self.run -= 1;
+        kind
     }
 
     /// The type of a part of the value.
@@ -129,10 +176,13 @@ impl<'s, 'a> Converter<'s, 'a> {
     }
 
     /// Values of an enumeration; those of other kinds than `kinds` can not be.
-    fn literals(&self, values: &[Value], kinds: &[&str]) -> Type {
+    fn literals(&mut self, values: &[Value], kinds: &[&str]) -> Type {
+        if !self.may_write(values.len()) {
+            return self.too_large();
+        }
         let fits = |value: &&Value| kinds.is_empty() || kinds.iter().any(|kind| is_kind(value, kind));
         let fitting: Vec<&Value> = values.iter().filter(fits).collect();
-        let too_long = fitting.iter().any(|value| value.to_string().len() > LITERAL_BYTES);
+        let too_long = fitting.iter().any(|value| words::is_longer(value, LITERAL_BYTES));
         if fitting.len() <= VALUES && !too_long {
             return union(fitting.into_iter().map(literal));
         }
@@ -161,17 +211,31 @@ impl<'s, 'a> Converter<'s, 'a> {
 
     fn object(&mut self, members: &'s Map<String, Value>) -> Object {
         let mut object = Object::default();
-        let required: Vec<&str> = list(members, "required").filter_map(Value::as_str).collect();
+        let required: HashSet<&str> = list(members, "required").filter_map(Value::as_str).collect();
         for (name, schema) in map(members, "properties") {
-            object.members.push(self.member(name, schema, required.contains(&name.as_str())));
+            if !self.may_write(name.len() / NODE_BYTES) {
+                return self.cut(object);
+            }
+            object.members.push(self.member(name, schema, required.contains(name.as_str())));
         }
-        for name in required {
-            if !object.members.iter().any(|member| member.name == name) {
+        let mut there: HashSet<&str> = map(members, "properties").map(|(name, _)| name.as_str()).collect();
+        for name in list(members, "required").filter_map(Value::as_str) {
+            if there.insert(name) {
+                if !self.may_write(1 + name.len() / NODE_BYTES) {
+                    return self.cut(object);
+                }
                 let value = Type::Word(self.anything());
                 object.members.push(Member { name: name.to_owned(), value, required: true, readonly: false, doc: Vec::new() });
             }
         }
         self.others(members, &mut object);
+        object
+    }
+
+    /// An object whose other members are not written out.
+    fn cut(&self, mut object: Object) -> Object {
+        object.others = Some(Box::new(Type::Word(self.anything())));
+        object.keys_note = Some("and more: the schema is too large to be written out".to_owned());
         object
     }
 
@@ -183,6 +247,9 @@ impl<'s, 'a> Converter<'s, 'a> {
         {
             lines = doc::of(target);
         }
+        if !self.may_write(lines.iter().map(String::len).sum::<usize>() / NODE_BYTES) {
+            lines.clear();
+        }
         Member { name: name.to_owned(), value: self.part(schema), required, readonly, doc: lines }
     }
 
@@ -192,6 +259,9 @@ impl<'s, 'a> Converter<'s, 'a> {
         let mut kinds: Vec<Type> = Vec::new();
         let mut patterns = Vec::new();
         for (pattern, schema) in map(members, "patternProperties") {
+            if !self.may_write(2) {
+                break;
+            }
             kinds.push(self.part(schema));
             patterns.push(words::on_one_line(pattern, 100));
         }
@@ -222,11 +292,11 @@ impl<'s, 'a> Converter<'s, 'a> {
         let branches = ["then", "else"].iter().filter_map(|keyword| members.get(*keyword));
         let dependent = ["dependentSchemas", "dependencies"].iter().flat_map(|keyword| map(members, keyword).map(|(_, schema)| schema));
         let mut object = Object::default();
+        let mut there: HashSet<&str> = map(members, "properties").map(|(name, _)| name.as_str()).collect();
         for schema in branches.chain(dependent) {
             let Some(branch) = schema.as_object() else { continue };
             for (name, schema) in map(branch, "properties") {
-                let own = map(members, "properties").any(|(own, _)| own == name);
-                if !own && !object.members.iter().any(|member| member.name == *name) {
+                if there.insert(name) && self.may_write(name.len() / NODE_BYTES) {
                     object.members.push(self.member(name, schema, false));
                 }
             }

@@ -20,10 +20,14 @@ use crate::host::configured::Configured;
 use aliases::{Alias, Aliases, Place};
 use ast::Type;
 use brig_protocol::client::FunctionDeclaration;
+use brig_protocol::json::{self, Bounds};
 use brig_protocol::limits::SCHEMA_BYTES;
 use brig_protocol::names;
 use convert::Converter;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 /// Longest type of one input or output, in bytes.
 const TYPE_BYTES: usize = 32 * 1024;
@@ -33,16 +37,32 @@ pub(crate) const TEXT_BYTES: usize = 1024 * 1024;
 const EXAMPLES: usize = 2;
 /// Longest example, in bytes.
 const EXAMPLE_BYTES: usize = 400;
+/// Longest example that is read, in bytes: of a longer one its beginning is shown as it is.
+const EXAMPLE_READ_BYTES: usize = 4 * 1024;
+/// Most values of a schema, and deepest nesting.
+const SCHEMA: Bounds = Bounds { depth: 120, nodes: 40_000 };
+/// How long all declarations of one request may take.
+const TIME: Duration = Duration::from_secs(10);
 
-/// One function as a model is told of it.
+/// Steps of recursion that writing takes at most, as the threads for it count them: a
+/// subschema takes several of their size, and its type is printed after.
+pub(crate) const STEPS: u64 = 8 * convert::RUN as u64;
+
+/// It took too long. What is written never depends on time: it is all there, or nothing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("writing the declarations takes more than {} s", TIME.as_secs())]
+pub(crate) struct TooLong;
+
+/// One function as a model is told of it. Schemas are texts: as trees, those of one request
+/// could take gigabytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     collection: String,
     name: String,
     description: String,
-    input: Option<Value>,
-    output: Option<Value>,
-    examples: Vec<(String, Value, Option<Value>)>,
+    input: Option<Box<RawValue>>,
+    output: Option<Box<RawValue>>,
+    examples: Vec<(String, String, Option<String>)>,
 }
 
 impl Described {
@@ -51,19 +71,17 @@ impl Described {
     /// # Errors
     /// A half sentence that follows the name of the member: it is no schema.
     pub(crate) fn of(collection: &str, name: &str, declared: &FunctionDeclaration<'_>) -> Result<Self, String> {
-        let schema = |raw: Option<&serde_json::value::RawValue>, member: &str| match raw {
+        let schema = |raw: Option<&RawValue>, member: &str| match raw {
             None => Ok(None),
             Some(raw) if raw.get().len() > SCHEMA_BYTES => {
                 Err(format!("{member}: the schema has {} bytes; at most {SCHEMA_BYTES} are taken", raw.get().len()))
             }
-            Some(raw) => match serde_json::from_str::<Value>(raw.get()) {
-                Ok(schema @ (Value::Object(_) | Value::Bool(_))) => Ok(Some(schema)),
-                Ok(_) => Err(format!("{member}: the schema is neither an object nor a boolean")),
-                Err(_) => Err(format!("{member}: the schema is nested too deeply")),
+            Some(raw) if !raw.get().starts_with(['{', 't', 'f']) => Err(format!("{member}: the schema is neither an object nor a boolean")),
+            Some(raw) => match json::count(raw.get().as_bytes(), SCHEMA) {
+                Ok(_) => Ok(Some(raw.to_owned())),
+                Err(fault) => Err(format!("{member}: the schema is {fault}")),
             },
         };
-        // An example that can not be read is one that is not shown.
-        let value = |raw: &serde_json::value::RawValue| serde_json::from_str::<Value>(raw.get()).ok();
         let examples = declared.examples.iter().take(EXAMPLES);
         Ok(Self {
             collection: collection.to_owned(),
@@ -71,7 +89,7 @@ impl Described {
             description: declared.description.clone().unwrap_or_default(),
             input: schema(declared.input_schema, "inputSchema")?,
             output: schema(declared.output_schema, "outputSchema")?,
-            examples: examples.filter_map(|one| Some((one.description.clone(), value(one.input)?, one.output.and_then(value)))).collect(),
+            examples: examples.filter_map(|one| Some((one.description.clone(), shown(one.input)?, one.output.and_then(shown)))).collect(),
         })
     }
 }
@@ -79,16 +97,15 @@ impl Described {
 impl Described {
     /// From what the operator configured, which was checked when it was loaded.
     pub(crate) fn configured(function: &Configured) -> Self {
-        let value = |raw: &serde_json::value::RawValue| serde_json::from_str::<Value>(raw.get()).ok();
         let examples = function.examples.iter().take(EXAMPLES);
         Self {
             collection: function.collection.clone(),
             name: function.name.clone(),
             description: function.description.clone(),
-            input: value(&function.input_text),
-            output: function.output_text.as_deref().and_then(value),
+            input: Some(function.input_text.clone()),
+            output: function.output_text.clone(),
             examples: examples
-                .filter_map(|one| Some((one.description.clone(), value(&one.input)?, one.output.as_deref().and_then(value))))
+                .filter_map(|one| Some((one.description.clone(), shown(&one.input)?, one.output.as_deref().and_then(shown))))
                 .collect(),
         }
     }
@@ -104,13 +121,31 @@ impl Described {
     }
 }
 
+/// An example's value on as little room as it needs. One that can not be read is not shown.
+fn shown(raw: &RawValue) -> Option<String> {
+    let text = raw.get();
+    if text.len() <= EXAMPLE_READ_BYTES {
+        return serde_json::from_str::<Value>(text).ok().map(|value| value.to_string());
+    }
+    let end = (0..=EXAMPLE_READ_BYTES).rev().find(|end| text.is_char_boundary(*end))?;
+    text.get(..end).map(str::to_owned)
+}
+
 /// Declarations of `functions`, which stand together by collection, and of `inputs`.
-pub(crate) fn declarations(functions: &[Described]) -> String {
+///
+/// # Errors
+/// [`TooLong`].
+pub(crate) fn declarations(functions: &[Described]) -> Result<String, TooLong> {
+    written(functions, Instant::now() + TIME)
+}
+
+fn written(functions: &[Described], by: Instant) -> Result<String, TooLong> {
+    let spellings = Spellings::of(functions.iter().map(Described::collection));
     let mut aliases = Aliases::default();
     let mut blocks = String::new();
     let mut told = 0;
     for group in functions.chunk_by(|one, other| one.collection == other.collection) {
-        blocks.push_str(&collection(group, functions, &mut aliases, TEXT_BYTES.saturating_sub(blocks.len() + told)));
+        blocks.push_str(&collection(group, &spellings, &mut aliases, TEXT_BYTES.saturating_sub(blocks.len() + told), by)?);
         told = aliases.all.iter().map(|alias| alias.name.len()).sum();
     }
     let mut out = String::new();
@@ -121,7 +156,25 @@ pub(crate) fn declarations(functions: &[Described]) -> String {
     }
     out.push_str(&blocks);
     out.push_str("/** What the caller passed along with the program. */\ndeclare const inputs: { readonly [name: string]: any };\n");
-    out
+    Ok(out)
+}
+
+/// How often each name comes in camel case.
+struct Spellings(HashMap<String, HashSet<String>>);
+
+impl Spellings {
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut all: HashMap<String, HashSet<String>> = HashMap::new();
+        for name in names {
+            all.entry(names::camel(name)).or_default().insert(name.to_owned());
+        }
+        Self(all)
+    }
+
+    /// Whether only one name is spelt so.
+    fn is_free(&self, camel: &str) -> bool {
+        self.0.get(camel).is_none_or(|names| names.len() <= 1)
+    }
 }
 
 fn alias_text(alias: &Alias) -> String {
@@ -134,16 +187,25 @@ fn bounded(text: String, anything: &str) -> String {
     if text.len() <= TYPE_BYTES { text } else { format!("{anything} /* over {TYPE_BYTES} bytes: see functions.describe */") }
 }
 
-fn collection(group: &[Described], all: &[Described], aliases: &mut Aliases, room: usize) -> String {
-    let Some(first) = group.first() else { return String::new() };
+fn collection(group: &[Described], all: &Spellings, aliases: &mut Aliases, room: usize, by: Instant) -> Result<String, TooLong> {
+    let Some(first) = group.first() else { return Ok(String::new()) };
     let name = spelling(&first.collection, all);
     if let Some(why) = words::unreachable(&name) {
-        return format!("// Collection {}: {why}; it is globalThis[{}] where it is defined.\n", words::quoted(&name), words::quoted(&name));
+        return Ok(format!(
+            "// Collection {}: {why}; it is globalThis[{}] where it is defined.\n",
+            words::quoted(&name),
+            words::quoted(&name)
+        ));
     }
+    let spellings = Spellings::of(group.iter().map(Described::name));
     let mut out = format!("declare const {name}: {{\n");
     for function in group {
-        let text = members(function, group, &name, aliases);
-        if out.len() + text.len() <= room {
+        if Instant::now() >= by {
+            return Err(TooLong);
+        }
+        // Nothing is made that there is no room for.
+        let text = (out.len() < room).then(|| members(function, &spellings, &name, aliases)).filter(|text| out.len() + text.len() <= room);
+        if let Some(text) = text {
             out.push_str(&text);
         } else {
             let name = words::member_name(&function.name);
@@ -151,20 +213,19 @@ fn collection(group: &[Described], all: &[Described], aliases: &mut Aliases, roo
         }
     }
     out.push_str("};\n");
-    out
+    Ok(out)
 }
 
 /// How a program writes a collection: its name, or the alias that is one.
-fn spelling(collection: &str, all: &[Described]) -> String {
+fn spelling(collection: &str, all: &Spellings) -> String {
     let camel = names::camel(collection);
-    let clashes = all.iter().any(|other| other.collection != collection && names::camel(&other.collection) == camel);
-    if words::is_identifier(collection) || clashes { collection.to_owned() } else { camel }
+    if words::is_identifier(collection) || !all.is_free(&camel) { collection.to_owned() } else { camel }
 }
 
 /// The members of one function: its name, and before it the alias when it has one.
-fn members(function: &Described, group: &[Described], collection: &str, aliases: &mut Aliases) -> String {
-    let input = kind(function, function.input.as_ref(), "unknown", aliases);
-    let output = kind(function, function.output.as_ref(), "any", aliases);
+fn members(function: &Described, group: &Spellings, collection: &str, aliases: &mut Aliases) -> String {
+    let input = kind(function, function.input.as_deref(), "unknown", aliases);
+    let output = kind(function, function.output.as_deref(), "any", aliases);
     let optional = function.input.is_none() || may_be_empty(&input);
     let parameters = if function.input.is_none() {
         "input?: { [name: string]: unknown }".to_owned()
@@ -173,7 +234,7 @@ fn members(function: &Described, group: &[Described], collection: &str, aliases:
     };
     let signature = format!("({parameters}): Promise<{}>;\n", bounded(print::text(&output, 1), "any"));
     let camel = names::camel(&function.name);
-    let is_alias = camel != function.name && group.iter().filter(|other| names::camel(&other.name) == camel).count() == 1;
+    let is_alias = camel != function.name && group.is_free(&camel);
     let shown = if is_alias { &camel } else { &function.name };
     let mut out = print::comment(&comment(function, collection, shown), 1);
     out.push_str(&format!("  {}{signature}", words::member_name(shown)));
@@ -183,8 +244,11 @@ fn members(function: &Described, group: &[Described], collection: &str, aliases:
     out
 }
 
-fn kind(function: &Described, schema: Option<&Value>, anything: &'static str, aliases: &mut Aliases) -> Type {
+fn kind(function: &Described, schema: Option<&RawValue>, anything: &'static str, aliases: &mut Aliases) -> Type {
     let Some(schema) = schema else { return Type::Word(anything) };
+    // Only what is no schema at all can not be read: it was counted.
+    let Ok(schema) = serde_json::from_str::<Value>(schema.get()) else { return Type::Word(anything) };
+    let schema = &schema;
     let place = Place { root: schema, collection: &function.collection, function: &function.name, anything };
     Converter::new(schema, place, aliases).convert(schema)
 }

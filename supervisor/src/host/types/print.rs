@@ -8,8 +8,22 @@ use super::words;
 /// Longest object that stays on one line, in bytes.
 const LINE_BYTES: usize = 100;
 
+/// Where a text goes.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// On one line, whatever its length: whoever asks sees whether it fits. Each object is
+    /// tried so once for every one around it, never twice at each level.
+    Line,
+    /// To a place that is indented by so many levels.
+    At(usize),
+}
+
 /// A type as text, for a place that is indented by so many levels.
 pub(super) fn text(kind: &Type, level: usize) -> String {
+    laid_out(kind, Layout::At(level))
+}
+
+fn laid_out(kind: &Type, level: Layout) -> String {
     match kind {
         Type::Word(word) => (*word).to_owned(),
         Type::Literal(text, _) | Type::Named(text) => text.clone(),
@@ -18,41 +32,40 @@ pub(super) fn text(kind: &Type, level: usize) -> String {
         Type::Tuple { items, rest } => tuple(items, rest.as_deref(), level),
         Type::Union(parts) => joined(parts, " | ", level),
         Type::All(parts) => joined(parts, " & ", level),
-        Type::Noted(kind, note) => format!("{} /* {note} */", text(kind, level)),
+        Type::Noted(kind, note) => format!("{} /* {note} */", laid_out(kind, level)),
     }
 }
 
-fn joined(parts: &[Type], between: &str, level: usize) -> String {
+fn joined(parts: &[Type], between: &str, level: Layout) -> String {
     parts.iter().map(|part| bracketed(part, level)).collect::<Vec<_>>().join(between)
 }
 
 /// A type that something follows.
-fn bracketed(kind: &Type, level: usize) -> String {
+fn bracketed(kind: &Type, level: Layout) -> String {
     match kind {
-        Type::Union(_) | Type::All(_) | Type::Noted(..) => format!("({})", text(kind, level)),
-        _ => text(kind, level),
+        Type::Union(_) | Type::All(_) | Type::Noted(..) => format!("({})", laid_out(kind, level)),
+        _ => laid_out(kind, level),
     }
 }
 
-fn tuple(items: &[(Type, bool)], rest: Option<&Type>, level: usize) -> String {
-    let item = |(kind, optional): &(Type, bool)| if *optional { format!("{}?", bracketed(kind, level)) } else { text(kind, level) };
+fn tuple(items: &[(Type, bool)], rest: Option<&Type>, level: Layout) -> String {
+    let item = |(kind, optional): &(Type, bool)| if *optional { format!("{}?", bracketed(kind, level)) } else { laid_out(kind, level) };
     let all = items.iter().map(item).chain(rest.map(|rest| format!("...{}[]", bracketed(rest, level))));
     format!("[{}]", all.collect::<Vec<_>>().join(", "))
 }
 
-fn object_text(object: &Object, level: usize) -> String {
-    let has_docs = object.members.iter().any(|member| !member.doc.is_empty());
-    if !has_docs {
-        let parts: Vec<String> = parts(object, level).collect();
-        let line = if parts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", parts.join("; ")) };
-        if line.len() <= LINE_BYTES && !line.contains('\n') {
-            return line;
-        }
-    }
+fn object_text(object: &Object, layout: Layout) -> String {
+    let line = on_a_line(object);
+    let level = match (layout, line) {
+        (_, Some(line)) => return line,
+        (Layout::At(level), None) => level,
+        // What is around it does not fit either.
+        (Layout::Line, None) => return "\n".to_owned(),
+    };
     let pad = "  ".repeat(level + 1);
     let mut out = String::from("{\n");
     let docs = object.members.iter().map(|member| member.doc.as_slice()).chain(std::iter::repeat(&[][..]));
-    for (part, doc) in parts(object, level + 1).zip(docs) {
+    for (part, doc) in parts(object, Layout::At(level + 1)).zip(docs) {
         out.push_str(&comment(doc, level + 1));
         out.push_str(&format!("{pad}{part};\n"));
     }
@@ -61,21 +74,38 @@ fn object_text(object: &Object, level: usize) -> String {
     out
 }
 
-fn parts(object: &Object, level: usize) -> impl Iterator<Item = String> {
+/// An object on one line, if it fits there.
+fn on_a_line(object: &Object) -> Option<String> {
+    if object.members.iter().any(|member| !member.doc.is_empty()) {
+        return None;
+    }
+    let mut line = String::from("{");
+    for part in parts(object, Layout::Line) {
+        line.push_str(if line.len() == 1 { " " } else { "; " });
+        line.push_str(&part);
+        if line.len() > LINE_BYTES || part.contains('\n') {
+            return None;
+        }
+    }
+    line.push_str(if line.len() == 1 { "}" } else { " }" });
+    (line.len() <= LINE_BYTES).then_some(line)
+}
+
+fn parts(object: &Object, level: Layout) -> impl Iterator<Item = String> {
     let members = object.members.iter().map(move |member| {
         let readonly = if member.readonly { "readonly " } else { "" };
         let mark = if member.required { "" } else { "?" };
-        format!("{readonly}{}{mark}: {}", words::member_name(&member.name), text(&member.value, level))
+        format!("{readonly}{}{mark}: {}", words::member_name(&member.name), laid_out(&member.value, level))
     });
     members.chain(index(object, level))
 }
 
 /// Members that are not listed. An index signature holds for the listed ones too, so its
 /// type has to take them.
-fn index(object: &Object, level: usize) -> Option<String> {
+fn index(object: &Object, level: Layout) -> Option<String> {
     let others = object.others.as_deref()?;
     if let (Some(keys), true) = (&object.keys, object.members.is_empty()) {
-        return Some(format!("[name in {}]?: {}", text(keys, level), text(others, level)));
+        return Some(format!("[name in {}]?: {}", laid_out(keys, level), laid_out(others, level)));
     }
     let note = object.keys_note.as_ref().map(|note| format!(" /* {note} */")).unwrap_or_default();
     let is_simple = |member: &Member| matches!(member.value, Type::Word(_) | Type::Literal(..) | Type::Named(_) | Type::List(_));
@@ -88,7 +118,7 @@ fn index(object: &Object, level: usize) -> Option<String> {
     } else {
         Type::Word("any")
     };
-    Some(format!("[name: string]: {}{note}", text(&kind, level)))
+    Some(format!("[name: string]: {}{note}", laid_out(&kind, level)))
 }
 
 /// A comment as text, with its line end; nothing without lines.

@@ -10,7 +10,7 @@ fn described(collection: &str, name: &str, member: Value) -> Described {
 }
 
 fn input(schema: Value) -> String {
-    let text = declarations(&[described("orders", "list", json!({"inputSchema": schema}))]);
+    let text = declarations(&[described("orders", "list", json!({"inputSchema": schema}))]).unwrap();
     let (_, rest) = text.split_once("  list(").unwrap();
     let (input, _) = rest.split_once("): Promise").unwrap();
     let input = input.split_once(": ").unwrap().1.to_owned();
@@ -94,7 +94,7 @@ fn what_comes_twice_or_goes_in_a_circle_has_a_name() {
 #[test]
 fn functions_of_a_collection_share_the_names_of_what_they_share() {
     let shared = json!({"inputSchema": {"properties": {"a": {"$ref": "#/$defs/f"}, "b": {"$ref": "#/$defs/f"}}, "$defs": {"f": {"properties": {"x": {"type": "string"}}}}}});
-    let text = declarations(&[described("o", "one", shared.clone()), described("o", "two", shared)]);
+    let text = declarations(&[described("o", "one", shared.clone()), described("o", "two", shared)]).unwrap();
     assert_eq!(text.matches("type OF = ").count(), 1, "{text}");
 }
 
@@ -130,7 +130,8 @@ fn nothing_that_a_client_writes_leaves_its_comment_or_its_quotes() {
         "orders",
         "list",
         json!({"description": evil, "inputSchema": schema, "examples": [{"description": evil, "input": {"a": evil}}]}),
-    )]);
+    )])
+    .unwrap();
     let outside = outside(&text);
     assert!(!outside.contains("evil") && !outside.contains('@') && !outside.contains("*/"), "{outside}");
     assert!(!text.contains('\u{2028}') && !text.contains('\u{202e}') && !text.contains('\r'), "{text}");
@@ -185,7 +186,8 @@ fn odd_names_are_reached_as_the_guest_reaches_them() {
         described("order-store", "admin.list", json!({})),
         described("delete", "all", json!({})),
         described("Map", "all", json!({})),
-    ]);
+    ])
+    .unwrap();
     for expected in [
         "declare const orderStore: {",
         "  listOrders(",
@@ -205,7 +207,8 @@ fn an_argument_that_can_be_empty_can_be_left_out() {
         described("a", "one", json!({})),
         described("a", "two", json!({"inputSchema": {"properties": {"x": {}}}})),
         described("a", "three", json!({"inputSchema": {"properties": {"x": {}}, "required": ["x"]}})),
-    ]);
+    ])
+    .unwrap();
     assert!(text.contains("one(input?:") && text.contains("two(input?:") && text.contains("three(input:"), "{text}");
 }
 
@@ -231,7 +234,42 @@ fn the_text_of_all_is_bounded_and_names_every_function() {
         (0..220).map(|number| (format!("member{number}"), json!({"type": "string", "description": "x".repeat(80)}))).collect();
     let all: Vec<Described> =
         (0..60).map(|number| described("big", &format!("f{number}"), json!({"inputSchema": {"properties": members}}))).collect();
-    let text = declarations(&all);
+    let text = declarations(&all).unwrap();
     assert!(text.len() < TEXT_BYTES + 100 * 60, "{}", text.len());
     assert!(text.contains("  f59(input?: any): Promise<any>; // no room"));
+}
+
+/// Schemas that are small, and took minutes, gigabytes or the stack when each reference,
+/// level or list was gone through again wherever it came.
+fn hostile() -> Vec<(&'static str, Value)> {
+    let required: Vec<String> = (0..4_500).map(|number| format!("r{number}")).collect();
+    let again: Vec<Value> = (0..900).map(|_| json!({"$ref": "#/$defs/a"})).collect();
+    let chain: serde_json::Map<String, Value> =
+        (0..1_900).map(|number| (format!("a{number}"), json!({"$ref": format!("#/$defs/a{}", number + 1)}))).collect();
+    let wide: serde_json::Map<String, Value> = (0..1_500).map(|number| (format!("member{number}"), json!({"type": "null"}))).collect();
+    let nested = (0..18).fold(json!({"properties": wide}), |inner, _| json!({"properties": {"n": inner}}));
+    let parts: serde_json::Map<String, Value> =
+        (0..900).map(|number| (format!("p{number}"), json!({"items": {"$ref": format!("#/properties/p{}", number + 1)}}))).collect();
+    let literals: Vec<Value> =
+        (0..90).map(|number| json!({"enum": (0..60).map(|value| number * 100 + value).collect::<Vec<_>>()})).collect();
+    vec![
+        ("a long list that is referred to again and again", json!({"$defs": {"a": {"required": required}}, "allOf": again})),
+        ("a long default that is", json!({"$defs": {"a": {"default": "x".repeat(36_000)}}, "allOf": again})),
+        ("a long run of references", json!({"$ref": "#/$defs/a0", "$defs": chain})),
+        ("many members far down", nested),
+        ("references to parts of the whole", json!({"properties": parts})),
+        ("many literals", json!({"anyOf": literals})),
+    ]
+}
+
+#[test]
+fn no_schema_takes_long_to_write_out_or_more_stack_than_it_is_given() {
+    for (what, schema) in hostile() {
+        let all: Vec<Described> =
+            (0..4).map(|number| described("big", &format!("f{number}"), json!({"inputSchema": schema, "outputSchema": schema}))).collect();
+        let stack = 1024 * 1024 + 4 * 1024 * usize::try_from(STEPS).unwrap();
+        let thread = std::thread::Builder::new().stack_size(stack).spawn(move || declarations(&all)).unwrap();
+        let written = thread.join().unwrap().map(|text| text.len());
+        assert!(written.is_ok_and(|length| length < TEXT_BYTES + 100 * 4), "{what}: {written:?}");
+    }
 }

@@ -264,5 +264,42 @@ pub(super) fn lines(text: &str) -> Vec<String> {
 
 /// A value in a comment, on one line and cut.
 pub(super) fn value(value: &Value) -> String {
-    on_one_line(&value.to_string(), VALUE_BYTES)
+    // More than is shown, for the white space that is left out.
+    let (text, whole) = beginning(value, 4 * VALUE_BYTES);
+    let shown = on_one_line(&text, VALUE_BYTES);
+    if whole || shown.ends_with('…') { shown } else { format!("{shown}…") }
+}
+
+/// Whether a value has more bytes than that as JSON. Never writes more of it.
+pub(super) fn is_longer(value: &Value, bytes: usize) -> bool {
+    !beginning(value, bytes).1
+}
+
+/// A value as JSON as far as it has so many bytes, and whether that is all of it.
+fn beginning(value: &Value, most: usize) -> (String, bool) {
+    let mut cut = Cut { bytes: Vec::new(), most };
+    let whole = serde_json::to_writer(&mut cut, value).is_ok();
+    (String::from_utf8_lossy(&cut.bytes).into_owned(), whole)
+}
+
+/// Takes so many bytes, and no more.
+struct Cut {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl std::io::Write for Cut {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = self.most.saturating_sub(self.bytes.len());
+        if room == 0 && !bytes.is_empty() {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        let taken = bytes.get(..room).unwrap_or(bytes);
+        self.bytes.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
