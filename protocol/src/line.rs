@@ -35,6 +35,12 @@ impl LineDecoder {
         self.buffer.len()
     }
 
+    /// What is kept of a line that is not whole yet.
+    #[must_use]
+    pub fn beginning(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// Takes bytes as they were read, then call [`Self::next_line`] until it says
     /// nothing.
     pub fn feed(&mut self, bytes: &[u8]) {

@@ -134,6 +134,47 @@ pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
     T::deserialize(deserializer).map(Some)
 }
 
+/// How far into a line its id is looked for when there is not all of it, in bytes.
+const BEGINNING_BYTES: usize = 16 * 1024;
+
+/// The id of a request of which only the beginning is there: nothing when its `id` or its
+/// `method` stands further on, or it is no request.
+#[must_use]
+pub fn id_of_beginning(line: &[u8]) -> Option<Id> {
+    let line = line.get(..BEGINNING_BYTES).unwrap_or(line);
+    let mut rest = line.trim_ascii_start().strip_prefix(b"{")?;
+    let (mut id, mut is_request) = (None, false);
+    // Members from the left, as far as each is whole.
+    while let Some((name, value, after)) = member(rest) {
+        match name.as_str() {
+            "id" if id.is_some() => return None,
+            "id" => id = Some(serde_json::from_slice(value).ok()?),
+            "method" => is_request = true,
+            _ => {}
+        }
+        let Some(next) = after.trim_ascii_start().strip_prefix(b",") else { break };
+        rest = next;
+    }
+    id.filter(|_| is_request)
+}
+
+/// The next member of an object, its value as it stands, and what comes after.
+fn member(text: &[u8]) -> Option<(String, &[u8], &[u8])> {
+    let (name, after) = value(text)?;
+    let name: String = serde_json::from_slice(name).ok()?;
+    let (value, after) = value(after.trim_ascii_start().strip_prefix(b":")?)?;
+    // A number may go on where the text ends.
+    (!after.is_empty()).then_some((name, value, after))
+}
+
+/// The value that a text begins with, and what comes after.
+fn value(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_start();
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<serde::de::IgnoredAny>();
+    values.next()?.ok()?;
+    text.split_at_checked(values.byte_offset())
+}
+
 const BATCH: &str = "batches are not supported; send one request a line, answers come as they are ready";
 
 /// Reads one line.

@@ -97,8 +97,9 @@ impl Conversation for Requests {
         }
     }
 
-    fn refuse_line(&self) {
-        self.refuse(None, &ErrorData::new(RequestCode::Overloaded, "this user has as many bytes waiting in brigd as it may"));
+    fn refuse_line(&self, id: Option<Id>) {
+        let id = id.filter(|id| !self.in_flight.contains(id));
+        self.refuse(id.as_ref(), &ErrorData::new(RequestCode::Overloaded, "this user has as many bytes waiting in brigd as it may"));
     }
 
     async fn answered(&mut self) -> Option<()> {

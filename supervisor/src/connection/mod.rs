@@ -17,6 +17,7 @@ use crate::listener::{Door, Peer};
 use crate::policy::Facts;
 use crate::service::{Phase, Service};
 use brig_protocol::line::Line;
+use brig_protocol::rpc::{Id, id_of_beginning};
 use outbox::{Broken, Outbox};
 use reader::Reader;
 use requests::Requests;
@@ -33,8 +34,8 @@ const GONE_CHECK: Duration = Duration::from_millis(20);
 pub(crate) trait Conversation: Send {
     /// Takes one line.
     fn take(&mut self, line: Line);
-    /// A line came that there is no room for.
-    fn refuse_line(&self);
+    /// A line came that there is no room for; the id of its request, as far as that came.
+    fn refuse_line(&self, id: Option<Id>);
     /// Drives all requests until one is answered. Nothing: none is in flight.
     fn answered(&mut self) -> impl Future<Output = Option<()>> + Send;
     /// Whether none is in flight.
@@ -131,7 +132,7 @@ fn take_lines(reader: &mut Reader, requests: &mut impl Conversation, last: bool)
     if reader.within_budget() {
         return Ok(());
     }
-    requests.refuse_line();
+    requests.refuse_line(id_of_beginning(reader.beginning()));
     Err(Broken::OverBudget)
 }
 

@@ -52,6 +52,11 @@ impl Reader {
         self.decoder.next_line()
     }
 
+    /// What is kept of an unfinished line.
+    pub(crate) fn beginning(&self) -> &[u8] {
+        self.decoder.beginning()
+    }
+
     /// What is left at the end.
     pub(crate) fn rest(&mut self) -> Option<Line> {
         self.decoder.finish()

@@ -220,8 +220,10 @@ impl Conversation for Requests {
         self.link.hang_up();
     }
 
-    fn refuse_line(&self) {
-        self.refuse(None, &no_room());
+    fn refuse_line(&self, id: Option<Id>) {
+        // The answer of one that is in flight is another.
+        let id = id.filter(|id| !self.in_flight.contains_key(id));
+        self.refuse(id.as_ref(), &no_room());
     }
 
     fn take(&mut self, line: Line) {

@@ -50,3 +50,21 @@ async fn declarations_of_large_schemas_are_written_in_the_turn_of_their_user_and
     assert!(later[0]["result"]["declarations"].is_string() && later[1]["error"].is_object(), "{later:?}");
     client.ended().await;
 }
+
+#[tokio::test]
+async fn a_request_that_there_is_no_room_for_is_refused_by_its_id_where_that_came() {
+    let mut config = Config::default();
+    config.clients.buffer_bytes = 1024 * 1024;
+    for (beginning, id) in [
+        (r#"{"jsonrpc":"2.0","id":17,"method":"evaluate","params":{"source":""#, json!(17)),
+        (r#"{"jsonrpc":"2.0","method":"evaluate","params":{"source":""#, Value::Null),
+    ] {
+        let mut client = client_with(config.clone()).await;
+        let line = format!("{beginning}{}", "x".repeat(600_000));
+        // brigd hangs up before it has taken all of it.
+        client.lines.get_mut().write_all(line.as_bytes()).await.ok();
+        let refused = client.receive().await;
+        assert_eq!(refused.pointer("/error/data/code"), Some(&json!("overloaded")), "{refused}");
+        assert_eq!(refused.get("id"), Some(&id), "{refused}");
+    }
+}
