@@ -203,6 +203,12 @@ pub(crate) struct Doors {
     open: Mutex<HashMap<u32, usize>>,
 }
 
+/// How many of so many places are open to whoever has `own` of them already: the last eighth
+/// is for those who have none, so that a few who take all they may lock nobody out.
+pub(crate) const fn open_to(own: usize, places: usize) -> usize {
+    if own == 0 { places } else { places - places / 8 }
+}
+
 /// One connection, counted; not any more when dropped.
 #[derive(Debug)]
 pub(crate) struct Door {
@@ -232,7 +238,7 @@ impl Doors {
         if own >= self.most_each {
             return Err("clients.connections_each");
         }
-        if all >= self.most {
+        if all >= open_to(own, self.most) {
             return Err("clients.connections");
         }
         open.insert(uid, own + 1);
@@ -326,6 +332,18 @@ mod tests {
         let theirs = std::os::unix::net::UnixListener::bind(&path).unwrap();
         drop(Listener::adopt(theirs.into()).unwrap());
         assert!(path.exists());
+    }
+
+    #[test]
+    fn a_few_who_take_all_they_may_lock_nobody_else_out() {
+        let doors = Doors::new(64, 16);
+        let greedy: Vec<Door> = (0..4).flat_map(|uid| (0..20).map(move |_| uid)).filter_map(|uid| doors.enter(uid).ok()).collect();
+        assert_eq!(greedy.len(), 56);
+        let others: Vec<Door> = (4..12).map(|uid| doors.enter(uid).unwrap()).collect();
+        assert_eq!(doors.enter(4).unwrap_err(), "clients.connections");
+        assert_eq!(doors.enter(12).unwrap_err(), "clients.connections");
+        drop((greedy, others));
+        assert_eq!(doors.count(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::{Asked, shown, terms};
 use crate::host::schema::payload;
+use crate::listener::open_to;
 use crate::policy::Facts;
 use brig_protocol::admin::{ApprovalDetail, ApprovalInfo, ApprovalState, Decision, Person};
 use brig_protocol::codes::RequestCode;
@@ -12,18 +13,18 @@ use brig_protocol::escape::escaped;
 use brig_protocol::rpc::ErrorData;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use tokio::sync::oneshot;
 
 /// How many calls may wait, and how many records are kept.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Bounds {
-    /// Calls that wait for a person, in all.
+    /// Calls that wait for a person, in all. The last eighth is for principals that have none.
     pub(crate) waiting: usize,
     /// Calls of one principal that wait for a person.
     pub(crate) waiting_each: usize,
-    /// Records of those that do not wait any more.
+    /// Records of those that do not wait any more; each principal keeps its share of them.
     pub(crate) kept: usize,
 }
 
@@ -88,7 +89,7 @@ impl Book {
         if own >= waiting_each {
             return Err(Full { setting: "approvals.waiting_each", limit: waiting_each });
         }
-        if self.waiting.len() >= waiting {
+        if self.waiting.len() >= open_to(own, waiting) {
             return Err(Full { setting: "approvals.waiting", limit: waiting });
         }
         Ok(())
@@ -173,8 +174,19 @@ impl Book {
     fn remember(&mut self, info: ApprovalInfo) {
         self.past.push_back(info);
         while self.past.len() > self.bounds.kept {
-            self.past.pop_front();
+            // The oldest of whoever has most: what one principal asks pushes out its own.
+            let oldest = self.oldest_of_the_busiest();
+            self.past.remove(oldest);
         }
+    }
+
+    fn oldest_of_the_busiest(&self) -> usize {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for info in &self.past {
+            *counts.entry(info.principal.uid).or_default() += 1;
+        }
+        let most = counts.values().max().copied().unwrap_or(0);
+        self.past.iter().position(|info| counts.get(&info.principal.uid) == Some(&most)).unwrap_or(0)
     }
 
     fn too_late(&self, id: &str, who: &Facts) -> ErrorData {

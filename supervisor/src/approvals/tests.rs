@@ -245,3 +245,22 @@ async fn what_can_not_be_recorded_is_not_asked_and_no_yes_is_taken_but_a_no_is()
     approvals.deny("ap_1", &who(1, &[]), None).unwrap();
     assert_eq!(parked.answered().await, Answer::Denied);
 }
+
+#[tokio::test]
+async fn a_few_principals_lock_no_other_out_of_waiting_and_push_only_their_own_out_of_the_history() {
+    let approvals = Approvals::open(Bounds { waiting: 16, waiting_each: 8, kept: 8 }, None, unheard()).unwrap();
+    let mut waiting = Vec::new();
+    for uid in [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2] {
+        waiting.extend(approvals.park(format!("ap_{}", waiting.len()), asked(uid, "{}", None)).ok());
+    }
+    assert_eq!(waiting.len(), 14);
+    let others = [park(&approvals, "ap_3rd", 3), park(&approvals, "ap_4th", 4)];
+    drop(others);
+    drop(waiting);
+    for number in 0..50 {
+        drop(park(&approvals, &format!("ap_more_{number}"), 1));
+    }
+    let kept: Vec<u32> = approvals.list(true, None).iter().map(|info| info.principal.uid).collect();
+    assert_eq!(kept.len(), 8);
+    assert!(kept.contains(&3) && kept.contains(&4) && kept.contains(&2), "{kept:?}");
+}

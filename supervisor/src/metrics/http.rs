@@ -6,7 +6,7 @@
 
 use super::{families, text};
 use crate::config::observe::Shown;
-use crate::listener::{BindFault, Listener};
+use crate::listener::{BindFault, Doors, Listener};
 use crate::service::Service;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,8 +15,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Most that ask at the same time; whoever comes then is hung up on.
+/// Most that ask at the same time, at the port and at the socket each; whoever comes then is
+/// hung up on. The kernel does not say whose a connection to a port is.
 const AT_ONCE: usize = 16;
+/// Most of one user at the socket.
+const AT_ONCE_EACH: usize = 4;
 /// Longest head of a request, in bytes.
 const HEAD_BYTES: usize = 8 * 1024;
 /// How long one question and its answer may take.
@@ -70,15 +73,19 @@ impl Door {
 
     /// Answers whoever asks. Never ends.
     pub(crate) async fn serve(&self, service: &Arc<Service>) {
-        let places = Arc::new(Semaphore::new(AT_ONCE));
-        tokio::join!(self.serve_port(service, &places), self.serve_socket(service, &places));
+        tokio::join!(self.serve_port(service), self.serve_socket(service));
     }
 
-    async fn serve_port(&self, service: &Arc<Service>, places: &Arc<Semaphore>) {
+    async fn serve_port(&self, service: &Arc<Service>) {
         let Some(port) = &self.port else { return std::future::pending().await };
+        let places = Arc::new(Semaphore::new(AT_ONCE));
         loop {
             match port.accept().await {
-                Ok((stream, _)) => answer_in_place(stream, true, service, places),
+                Ok((stream, _)) => {
+                    if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+                        answer_in_place(stream, true, service, place);
+                    }
+                }
                 Err(fault) => {
                     tracing::debug!(%fault, "nobody who asks for figures can be taken");
                     tokio::time::sleep(PAUSE).await;
@@ -87,20 +94,22 @@ impl Door {
         }
     }
 
-    async fn serve_socket(&self, service: &Arc<Service>, places: &Arc<Semaphore>) {
+    async fn serve_socket(&self, service: &Arc<Service>) {
         let Some(socket) = &self.socket else { return std::future::pending().await };
+        let doors = Doors::new(AT_ONCE, AT_ONCE_EACH);
         loop {
-            let (stream, _) = socket.accept().await;
-            answer_in_place(stream, false, service, places);
+            let (stream, peer) = socket.accept().await;
+            if let Ok(door) = doors.enter(peer.uid) {
+                answer_in_place(stream, false, service, door);
+            }
         }
     }
 }
 
-fn answer_in_place<S>(stream: S, by_port: bool, service: &Arc<Service>, places: &Arc<Semaphore>)
+fn answer_in_place<S>(stream: S, by_port: bool, service: &Arc<Service>, place: impl Send + 'static)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
     let service = Arc::clone(service);
     tokio::spawn(async move {
         let show = || text::text(&families(&service));
