@@ -158,6 +158,28 @@ fn a_crash_ends_the_generation_so_that_nothing_learned_from_it_stays_true() {
 }
 
 #[test]
+fn who_was_let_in_just_before_the_end_still_hears_that_it_came_too_late() {
+    let mut brigd = Brigd::start();
+    // As many as take longer to say what they want than brigd would take to end.
+    let mut clients: Vec<Client> = (0..100).map(|_| brigd.connect()).collect();
+    for client in &mut clients {
+        assert!(client.call("initialize", &json!({})).get("result").is_some(), "it is not let in");
+    }
+    brigd.signal(Signal::SIGTERM);
+    // Its path goes when nobody is let in any more.
+    let deadline = Instant::now() + DEADLINE;
+    while brigd.socket().exists() {
+        assert!(Instant::now() < deadline, "brigd does not stop: {}", brigd.log());
+        std::thread::yield_now();
+    }
+    for client in &mut clients {
+        let answer = client.call("evaluate", &json!({"source": "1"}));
+        assert_eq!(answer.pointer("/error/data/code"), Some(&json!("shutting_down")), "{answer}");
+    }
+    assert!(brigd.wait().success(), "{}", brigd.log());
+}
+
+#[test]
 fn sigterm_answers_what_runs_takes_nothing_new_and_leaves_nobody() {
     let mut brigd = Brigd::start();
     let mut client = brigd.connect();

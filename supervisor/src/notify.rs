@@ -6,6 +6,7 @@
 use sd_notify::NotifyState;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// brigd takes requests.
 pub(crate) fn ready(status: &str) {
@@ -34,10 +35,20 @@ pub(crate) fn stopping(status: &str) {
     tell(&[NotifyState::Stopping, NotifyState::Status(status)]);
 }
 
+/// Whether the last attempt failed: the status alone is told once a second.
+static FAILING: AtomicBool = AtomicBool::new(false);
+
 fn tell(states: &[NotifyState<'_>]) {
-    if let Err(fault) = sd_notify::notify(states) {
-        tracing::warn!(%fault, "the service manager could not be told");
+    let told = sd_notify::notify(states);
+    if let Some(fault) = first_fault(told.map_err(|fault| fault.to_string()), &FAILING) {
+        tracing::warn!(fault, "the service manager could not be told; until it can be again this is not repeated");
     }
+}
+
+/// The fault, if the attempt before was not one already.
+fn first_fault(told: Result<(), String>, failing: &AtomicBool) -> Option<String> {
+    let before = failing.swap(told.is_err(), Ordering::Relaxed);
+    told.err().filter(|_| !before)
 }
 
 /// The sockets that the service manager opened for this process.
@@ -85,6 +96,14 @@ fn place_of<'a>(name: &str, count: usize, inherited: &'a mut Inherited) -> io::R
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+
+    #[test]
+    fn a_service_manager_that_can_not_be_told_is_warned_of_once_until_it_can() {
+        let failing = AtomicBool::new(false);
+        let said = [Err("no"), Err("no"), Ok(()), Err("again"), Err("again")]
+            .map(|told| first_fault(told.map_err(str::to_owned), &failing).unwrap_or_default());
+        assert_eq!(said, ["no", "", "", "again", ""]);
+    }
 
     fn taken(names: &[&str]) -> io::Result<(bool, bool)> {
         let mut inherited = Inherited::default();

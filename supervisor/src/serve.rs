@@ -34,6 +34,9 @@ use tokio_util::task::TaskTracker;
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How often the journal is tidied.
 const TIDYING: Duration = Duration::from_secs(60);
+/// How long clients that were let in may take to say what they came for, and hear that it
+/// is too late: one that had connected a moment before is not to lose its connection.
+const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// How long the ended evaluations may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// How long the workers may take to go.
@@ -209,8 +212,16 @@ fn shown(service: &Service) -> String {
 async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     service.advance(Phase::Draining);
     service.work.close();
+    connections.close();
+    let done = async {
+        tokio::select! {
+            () = connections.wait() => {}
+            () = tokio::time::sleep(LAST_REQUESTS) => {}
+        }
+        service.work.wait().await;
+    };
     let hurry = tokio::select! {
-        () = service.work.wait() => None,
+        () = done => None,
         () = tokio::time::sleep(service.config.drain()) => Some("the drain limit has passed"),
         name = stop.received() => Some(name),
     };
@@ -219,7 +230,6 @@ async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
         tracing::warn!(running, waiting, hurry, "what still runs is ended");
     }
     service.advance(Phase::Ending);
-    connections.close();
     service.detached.close();
     let answered = async { tokio::join!(connections.wait(), service.detached.wait()) };
     if tokio::time::timeout(LAST_ANSWERS, answered).await.is_err() {

@@ -33,7 +33,10 @@ const MODE: u32 = 0o660;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenFault {
     /// The port.
-    #[error("metrics.listen: cannot listen on {address}: {fault}")]
+    #[error(
+        "metrics.listen: cannot listen on {address}: {fault}; the packaged unit has no network: add its drop-in loopback.conf, or set \
+         metrics.socket instead"
+    )]
     Port {
         /// Where.
         address: SocketAddr,

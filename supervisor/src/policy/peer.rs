@@ -91,12 +91,20 @@ fn groups(status: &str) -> Vec<u32> {
     field(status, "Groups:").unwrap_or_default().split_whitespace().filter_map(|group| group.parse().ok()).collect()
 }
 
-/// The unit of the system's service manager that a `/proc/<pid>/cgroup` is in: the first
-/// part that is no slice. What follows is inside of that unit, and may be named by
-/// whoever owns it: a user's own manager can call a service as it likes.
+/// The unit of the system's service manager that a `/proc/<pid>/cgroup` is in. Which line
+/// is the manager's depends on the host: `0::`, or where the controllers are on cgroup v1
+/// `name=systemd`, or both, in either order; the line that it does not use says the root.
+/// Two lines that name different units say nothing.
 fn unit(cgroup: &str) -> Option<String> {
-    let path =
-        cgroup.lines().find_map(|line| line.strip_prefix("0::").or_else(|| line.split_once(":name=systemd:").map(|(_, path)| path)))?;
+    let path_of = |line: &str| line.strip_prefix("0::").or_else(|| Some(line.split_once(":name=systemd:")?.1)).and_then(unit_of);
+    let mut named = cgroup.lines().filter_map(path_of);
+    let first = named.next()?;
+    named.all(|other| other == first).then_some(first)
+}
+
+/// The first part of a path that is no slice. What follows is inside of that unit, and may
+/// be named by whoever owns it: a user's own manager can call a service as it likes.
+fn unit_of(path: &str) -> Option<String> {
     let mut parts = path.strip_prefix('/')?.split('/');
     let part = parts.find(|part| !part.ends_with(".slice"))?;
     // The manager writes `_` before a name that would clash with a file of the kernel's.
@@ -152,6 +160,15 @@ mod tests {
             ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/agent.service\n", Some("user@1000.service")),
             ("0::/user.slice/user-1000.slice/session-3.scope\n", Some("session-3.scope")),
             ("12:pids:/x\n1:name=systemd:/system.slice/agent.service\n", Some("agent.service")),
+            // Hybrid: both lines, in either order; only one of them the manager's.
+            ("1:name=systemd:/system.slice/agent.service\n0::/system.slice/agent.service\n", Some("agent.service")),
+            ("0::/system.slice/agent.service\n1:name=systemd:/system.slice/agent.service\n", Some("agent.service")),
+            ("0::/\n9:pids:/system.slice/agent.service\n1:name=systemd:/system.slice/agent.service\n", Some("agent.service")),
+            ("1:name=systemd:/system.slice/agent.service\n0::/\n", Some("agent.service")),
+            ("1:name=systemd:/\n0::/system.slice/agent.service\n", Some("agent.service")),
+            ("0::/system.slice/agent.service\n1:name=systemd:/\n", Some("agent.service")),
+            ("1:name=systemd:/system.slice/one.service\n0::/system.slice/two.service\n", None),
+            ("0::/system.slice/two.service\n1:name=systemd:/system.slice/one.service\n", None),
             ("0::/system.slice/_cgroup.service\n", Some("cgroup.service")),
             ("0::/\n", None),
             ("0::/.service\n", None),

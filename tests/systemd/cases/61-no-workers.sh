@@ -2,11 +2,7 @@
 # evaluations, not by a timer.
 fresh
 may alice
-dropin watchdog <<'UNIT'
-[Service]
-WatchdogSec=6s
-UNIT
-systemctl restart brigd.service
+watched
 pid=$(pid_of)
 # Its nursery and workers hang; brigd itself goes on.
 pkill -STOP -x brig-worker

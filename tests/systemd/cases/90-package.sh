@@ -4,7 +4,7 @@ may alice
 [ "$(evaluate alice 1)" = 1 ] || fail "no answer"
 touch /var/lib/brig/kept
 pid=$(pid_of)
-evaluate alice --json 'await new Promise(done => setTimeout(done, 3000)); "through the upgrade"' >/brig/running 2>&1 &
+evaluate alice --json 'await new Promise(done => setTimeout(done, 6000)); "through the upgrade"' >/brig/running 2>&1 &
 running=$!
 busy() { has "$(systemctl show -P StatusText brigd.service)" '1 running'; }
 until_true 10 busy
