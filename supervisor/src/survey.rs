@@ -109,7 +109,10 @@ fn policy(config: &Config, layers: &Layers, catalogue: &Catalogue, found: &mut F
     }
     if let Ok(people) = People::of(config) {
         let all = warnings(config, &people, catalogue);
-        found.warnings.extend(all.into_iter().map(|warning| told(&warning, Some(layers))));
+        // What is refused is not warned of as well.
+        let refused = |warning: &Warning| found.errors.iter().any(|fault| fault.contains(&format!("{} is set to", warning.place)));
+        let told: Vec<String> = all.iter().filter(|warning| !refused(warning)).map(|warning| told(warning, Some(layers))).collect();
+        found.warnings.extend(told);
     }
 }
 
