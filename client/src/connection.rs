@@ -4,6 +4,7 @@
 //! [`ANSWER_LINE_BYTES`].
 
 mod answering;
+mod denied;
 mod table;
 mod ticket;
 mod wire;
@@ -108,8 +109,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
-        let stream =
-            UnixStream::connect(path).await.map_err(|fault| Error::Connect { path: path.to_owned(), reason: fault.to_string() })?;
+        let unreached = |fault| Error::Connect { path: path.to_owned(), reason: denied::reason(path, &fault) };
+        let stream = UnixStream::connect(path).await.map_err(unreached)?;
         let wire = Arc::new(Wire {
             stream,
             unsent: Mutex::new(Unsent::default()),

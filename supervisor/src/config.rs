@@ -100,6 +100,9 @@ pub(crate) enum ConfigFault {
         /// What it may be.
         expected: String,
     },
+    /// More than one thing: all that was found at once.
+    #[error("{}", lines(.0))]
+    Several(Vec<ConfigFault>),
     /// A value that cannot be.
     #[error("{setting} is set to {value}; {expected}")]
     Value {
@@ -110,6 +113,42 @@ pub(crate) enum ConfigFault {
         /// What it may be.
         expected: String,
     },
+}
+
+fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl ConfigFault {
+    /// Each fault by itself.
+    pub(crate) fn each(self) -> Vec<Self> {
+        match self {
+            Self::Several(all) => all.into_iter().flat_map(Self::each).collect(),
+            one => vec![one],
+        }
+    }
+}
+
+/// What went well, when all did; else everything that did not, so that it is mended at once.
+///
+/// # Errors
+/// The one fault, or [`ConfigFault::Several`].
+pub(crate) fn all_well<T>(results: impl IntoIterator<Item = Result<T, ConfigFault>>) -> Result<Vec<T>, ConfigFault> {
+    let (mut well, mut faults) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => well.push(value),
+            Err(fault) => faults.extend(fault.each()),
+        }
+    }
+    match faults.pop() {
+        None => Ok(well),
+        Some(only) if faults.is_empty() => Err(only),
+        Some(last) => {
+            faults.push(last);
+            Err(ConfigFault::Several(faults))
+        }
+    }
 }
 
 impl Config {
@@ -125,7 +164,7 @@ impl Config {
     /// Whether every value can be.
     ///
     /// # Errors
-    /// [`ConfigFault::Value`] naming the first that can not.
+    /// [`ConfigFault`] naming each that can not.
     pub(crate) fn check(&self) -> Result<(), ConfigFault> {
         self.check_with(&SystemAccounts)
     }
@@ -133,64 +172,59 @@ impl Config {
     /// The same, with names of users and groups from elsewhere.
     ///
     /// # Errors
-    /// [`ConfigFault::Value`] naming the first that can not.
+    /// [`ConfigFault`] naming each that can not.
     pub(crate) fn check_with(&self, accounts: &(dyn Accounts + Sync)) -> Result<(), ConfigFault> {
-        self.ceilings()?;
-        self.socket_mode()?;
-        self.admin_socket_mode()?;
-        for (setting, value, least) in [
-            ("workers.most", self.workers.most, 1),
-            ("clients.connections", self.clients.connections, 1),
-            ("clients.connections_each", self.clients.connections_each, 1),
-            ("clients.requests_in_flight", self.clients.requests_in_flight, 1),
-            ("clients.buffer_bytes", self.clients.buffer_bytes, 2 * limits::REQUEST_LINE_BYTES),
-            ("queue.running", self.queue.running, 1),
-            ("queue.running_each", self.queue.running_each, 1),
-        ] {
-            if value < least {
-                return Err(fault(setting, value, &format!("it must be at least {least}")));
-            }
+        let mut results = vec![
+            self.ceilings().map(drop),
+            self.socket_mode().map(drop),
+            self.admin_socket_mode().map(drop),
+            self.shown().map(drop),
+            self.told().map(drop),
+            self.log_level(),
+        ];
+        results.extend(self.bounds().into_iter().map(|(setting, value, least, most)| within(setting, value, least, most)));
+        results.push(crate::admin::People::with(self, accounts).map(drop));
+        // A policy is judged by ceilings: without them it can not be.
+        if self.ceilings().is_ok() {
+            results.push(crate::policy::Policy::compile_with(self, accounts, None).map(drop));
         }
-        // A day at most: what is never over would be a worker that is never given back.
-        for (setting, value) in [
-            ("vms.idle_timeout_ms", self.vms.idle_timeout_ms),
-            ("vms.lifetime_ms", self.vms.lifetime_ms),
-            ("vms.cpu_ms", u64::from(self.vms.cpu_ms)),
-        ] {
-            if !(1..=86_400_000).contains(&value) {
-                return Err(fault(setting, value, "it must be between 1 and 86400000"));
-            }
+        all_well(results).map(drop)
+    }
+
+    /// Numbers that must lie between two others.
+    fn bounds(&self) -> Vec<(&'static str, u64, u64, u64)> {
+        let size = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        const DAY_MS: u64 = 86_400_000;
+        const NO_END: u64 = u64::MAX;
+        vec![
+            ("workers.most", size(self.workers.most), 1, NO_END),
+            ("workers.generation_seconds", self.workers.generation_seconds, 1, NO_END),
+            ("clients.connections", size(self.clients.connections), 1, NO_END),
+            ("clients.connections_each", size(self.clients.connections_each), 1, NO_END),
+            ("clients.requests_in_flight", size(self.clients.requests_in_flight), 1, NO_END),
+            ("clients.buffer_bytes", size(self.clients.buffer_bytes), size(2 * limits::REQUEST_LINE_BYTES), NO_END),
+            ("queue.running", size(self.queue.running), 1, NO_END),
+            ("queue.running_each", size(self.queue.running_each), 1, NO_END),
+            // A day at most: what is never over would be a worker that is never given back.
+            ("vms.idle_timeout_ms", self.vms.idle_timeout_ms, 1, DAY_MS),
+            ("vms.lifetime_ms", self.vms.lifetime_ms, 1, DAY_MS),
+            ("vms.cpu_ms", u64::from(self.vms.cpu_ms), 1, DAY_MS),
+            ("journal.retention_seconds", self.journal.retention_seconds, 600, NO_END),
+            ("journal.evaluations_each", self.journal.evaluations_each, 1, NO_END),
+            ("journal.bytes_each", self.journal.bytes_each, 1024 * 1024, NO_END),
+            ("journal.bytes", self.journal.bytes, 8 * 1024 * 1024, NO_END),
+            ("runtime.threads", size(self.runtime.threads), 0, size(THREADS_MOST)),
+            ("audit.segment_bytes", self.audit.segment_bytes, 4096, NO_END),
+            ("audit.segment_seconds", self.audit.segment_seconds, 1, NO_END),
+        ]
+    }
+
+    fn log_level(&self) -> Result<(), ConfigFault> {
+        if tracing_subscriber::EnvFilter::try_new(&self.server.log).is_ok() {
+            return Ok(());
         }
-        for (setting, value, least) in [
-            ("journal.retention_seconds", self.journal.retention_seconds, 600),
-            ("journal.evaluations_each", self.journal.evaluations_each, 1),
-            ("journal.bytes_each", self.journal.bytes_each, 1024 * 1024),
-            ("journal.bytes", self.journal.bytes, 8 * 1024 * 1024),
-        ] {
-            if value < least {
-                return Err(fault(setting, value, &format!("it must be at least {least}")));
-            }
-        }
-        if self.runtime.threads > THREADS_MOST {
-            return Err(fault("runtime.threads", self.runtime.threads, &format!("it must be at most {THREADS_MOST}")));
-        }
-        for (setting, value, least) in
-            [("audit.segment_bytes", self.audit.segment_bytes, 4096), ("audit.segment_seconds", self.audit.segment_seconds, 1)]
-        {
-            if value < least {
-                return Err(fault(setting, value, &format!("it must be at least {least}")));
-            }
-        }
-        if self.workers.generation_seconds == 0 {
-            return Err(fault("workers.generation_seconds", 0, "it must be at least 1"));
-        }
-        if tracing_subscriber::EnvFilter::try_new(&self.server.log).is_err() {
-            let log = brig_protocol::escape::escaped(&self.server.log, 100);
-            return Err(fault("server.log", log, "it must be error, warn, info, debug or trace"));
-        }
-        self.shown()?;
-        self.told()?;
-        crate::policy::Policy::compile_with(self, accounts, None).map(drop)
+        let log = brig_protocol::escape::escaped(&self.server.log, 100);
+        Err(fault("server.log", log, "it must be error, warn, info, debug or trace"))
     }
 
     /// The ceilings of every principal.
@@ -257,6 +291,16 @@ pub(crate) fn limits_over(base: Limits, place: &str, set: &BTreeMap<String, u64>
 /// A value that cannot be.
 pub(crate) fn fault(setting: &str, value: impl std::fmt::Display, expected: &str) -> ConfigFault {
     ConfigFault::Value { setting: setting.to_owned(), value: value.to_string(), expected: expected.to_owned() }
+}
+
+fn within(setting: &str, value: u64, least: u64, most: u64) -> Result<(), ConfigFault> {
+    let right = match most {
+        _ if (least..=most).contains(&value) => return Ok(()),
+        u64::MAX => format!("it must be at least {least}"),
+        _ if least == 0 => format!("it must be at most {most}"),
+        _ => format!("it must be between {least} and {most}"),
+    };
+    Err(fault(setting, value, &right))
 }
 
 fn mode(setting: &str, text: &str) -> Result<u32, ConfigFault> {

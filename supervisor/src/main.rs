@@ -31,6 +31,7 @@ mod service;
 mod settings;
 mod spawn;
 mod state;
+mod survey;
 mod telemetry;
 mod time_of_day;
 mod tools;

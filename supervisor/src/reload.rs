@@ -5,13 +5,15 @@
 //! they began with, but for what is denied from now on.
 
 use crate::audit::event::{By, policy_refused, policy_reloaded};
+use crate::config::layers::Layers;
 use crate::config::{Config, ConfigFault, fault};
-use crate::host::configured::{self, Catalogue};
+use crate::host::configured::{self, Catalogue, Disabled};
 use crate::host::redact;
 use crate::policy::Policy;
 use crate::policy::selector::SystemAccounts;
 use crate::service::Service;
 use crate::settings::Arguments;
+use crate::survey;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +33,24 @@ pub(crate) struct Source {
 pub(crate) struct Reloaded {
     /// Settings that are changed in the files and hold only after a restart.
     pub(crate) after_restart: Vec<String>,
+    /// Files of functions that are not used.
+    pub(crate) off: Vec<Disabled>,
+    /// What loads and should be mended.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Everything as the files have it.
+struct Again {
+    policy: Policy,
+    config: Config,
+    catalogue: Catalogue,
+    warnings: Vec<String>,
+}
+
+impl Again {
+    fn reloaded(&self, old: &Config) -> Reloaded {
+        Reloaded { after_restart: changed(old, &self.config), off: self.catalogue.disabled().to_vec(), warnings: self.warnings.clone() }
+    }
 }
 
 impl Source {
@@ -39,11 +59,17 @@ impl Source {
         Self { arguments, turn: Mutex::new(()) }
     }
 
-    fn read(&self) -> Result<Config, ConfigFault> {
-        let mut config = Config::load(self.arguments.config.as_deref())?;
+    fn read(&self) -> Result<(Config, Layers), ConfigFault> {
+        let layers = self.layers()?;
+        let mut config = layers.config()?;
         self.arguments.override_settings(&mut config);
-        config.check()?;
-        Ok(config)
+        config.check().map_err(|fault| layers.placed(fault))?;
+        Ok((config, layers))
+    }
+
+    /// The files, for the places of settings in them.
+    fn layers(&self) -> Result<Layers, ConfigFault> {
+        self.arguments.config.as_deref().map_or_else(|| Ok(Layers::default()), Layers::read)
     }
 }
 
@@ -53,16 +79,33 @@ impl Service {
     /// # Errors
     /// [`ConfigFault`] with the place.
     pub(crate) fn check_configuration(&self) -> Result<Reloaded, ConfigFault> {
-        let (_, config, _) = self.read_again()?;
-        Ok(Reloaded { after_restart: changed(&self.config, &config) })
+        Ok(self.read_again()?.reloaded(&self.config))
     }
 
-    fn read_again(&self) -> Result<(Policy, Config, Catalogue), ConfigFault> {
-        let config = self.source.read()?;
+    fn read_again(&self) -> Result<Again, ConfigFault> {
+        let (config, layers) = self.source.read()?;
         let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
-        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
-        self.check_kept(&policy)?;
-        Ok((policy, config, catalogue))
+        let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref());
+        let policy = policy.and_then(|policy| self.check_kept(&policy).map(|()| policy)).map_err(|fault| layers.placed(fault))?;
+        // Who may speak on the admin socket is what the start said, whatever the file says now.
+        let warnings = survey::warnings(&config, &self.people, &catalogue);
+        let warnings = warnings.iter().map(|warning| survey::told(warning, Some(&layers))).collect();
+        Ok(Again { policy, config, catalogue, warnings })
+    }
+
+    /// What should be mended about the configuration that a start just took.
+    pub(crate) fn warn_at_the_start(&self) {
+        let layers = self.source.layers().ok();
+        let all = survey::warnings(&self.config, &self.people, &self.catalogue());
+        self.warn(all.iter().map(|warning| survey::told(warning, layers.as_ref())).collect());
+    }
+
+    /// Tells warnings to the log, and keeps them for whoever asks.
+    fn warn(&self, warnings: Vec<String>) {
+        for warning in &warnings {
+            tracing::warn!(%warning, "the configuration holds, and should be mended");
+        }
+        self.keep_warnings(warnings);
     }
 
     /// Reads the configuration again and takes it over. Reads files: not for the threads
@@ -74,7 +117,7 @@ impl Service {
         let _turn = self.source.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let old = Arc::clone(self.policy.current().version());
         let [taken_over, refused] = &self.metrics.reloads;
-        let (policy, config, catalogue) = match self.read_again() {
+        let again = match self.read_again() {
             Ok(read) => read,
             Err(fault) => {
                 refused.count();
@@ -82,15 +125,17 @@ impl Service {
                 return Err(fault);
             }
         };
-        let after_restart = changed(&self.config, &config);
+        let done = again.reloaded(&self.config);
+        let Again { policy, catalogue, warnings, .. } = again;
         take_over(&catalogue);
+        self.warn(warnings);
         let new = Arc::clone(policy.version());
         // On record first: no call is decided by a policy that no record names.
         self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
         self.replace_catalogue(catalogue);
         taken_over.count();
-        Ok(Reloaded { after_restart })
+        Ok(done)
     }
 }
 
@@ -136,7 +181,7 @@ fn read_functions(config: &Config, file: Option<&Path>) -> Catalogue {
 fn take_over(catalogue: &Catalogue) {
     redact::install(catalogue.redactor().clone());
     for disabled in catalogue.disabled() {
-        tracing::error!("a file of configured functions is not used: {disabled}");
+        tracing::error!(file = %disabled.file.display(), fault = %disabled.fault, "a file of configured functions is not used");
     }
     if catalogue.count() > 0 {
         tracing::info!(functions = catalogue.count(), "functions are configured");

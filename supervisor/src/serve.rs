@@ -84,6 +84,7 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     let figures = metrics::Door::open(&config.shown()?).await?;
     let source = Source::new(Arc::clone(arguments));
     let service = Service::new(config, Arc::clone(&pool), records, source, catalogue, (journal, counters))?;
+    service.warn_at_the_start();
     service.audit.note(&Event::Started {
         version: env!("CARGO_PKG_VERSION"),
         level: &sandbox.level,
@@ -201,6 +202,10 @@ fn shown(service: &Service) -> String {
         pool.leased,
         service.vms.count()
     );
+    let off = service.catalogue().disabled().len();
+    if off > 0 {
+        text.push_str(&format!("; {off} files of functions are not used: brig admin status"));
+    }
     if pool.failures > 0 {
         text.push_str(&format!("; no worker could be made {} times in a row", pool.failures));
     }
@@ -273,13 +278,30 @@ async fn reload_when_asked(service: &Arc<Service>, mut asked: Signal) {
         notify::reloading();
         let again = Arc::clone(service);
         match tokio::task::spawn_blocking(move || again.reload(By::Signal("SIGHUP"))).await {
-            Ok(Ok(done)) => tracing::info!(after_restart = done.after_restart.join(", "), "the configuration was reloaded"),
+            Ok(Ok(done)) => tell_reloaded(&done),
             Ok(Err(fault)) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
             Err(fault) => tracing::error!(%fault, "the configuration was not reloaded; what held before still does"),
         }
         notify::ready(&shown(service));
     }
     std::future::pending().await
+}
+
+/// One line; louder where a part of what the files say is not used.
+fn tell_reloaded(done: &reload::Reloaded) {
+    let after_restart = done.after_restart.join(", ");
+    if done.off.is_empty() {
+        tracing::info!(after_restart, warnings = done.warnings.len(), "the configuration was reloaded");
+        return;
+    }
+    let off: Vec<String> = done.off.iter().map(ToString::to_string).collect();
+    let not_used = off.join("; ");
+    tracing::error!(
+        after_restart,
+        warnings = done.warnings.len(),
+        not_used,
+        "the configuration was reloaded, without some files of functions"
+    );
 }
 
 /// The signals that mean something here.

@@ -77,6 +77,8 @@ pub(crate) struct Service {
     pub(crate) judges: Arc<Judges>,
     /// Functions of the operator.
     catalogue: RwLock<Arc<Catalogue>>,
+    /// What should be mended about the configuration that holds.
+    warnings: RwLock<Vec<String>>,
     /// Where host calls are recorded.
     pub(crate) audit: Arc<Records>,
     /// Calls that wait for a person.
@@ -133,6 +135,7 @@ impl Service {
             schemas: SchemaCache::default(),
             judges: Arc::default(),
             catalogue: RwLock::new(Arc::new(catalogue)),
+            warnings: RwLock::default(),
             audit: Arc::clone(&audit),
             approvals: Approvals::open(config.approvals, state, Box::new(move |event| audit.write(event).map(drop)))?,
             revocations: Arc::new(Revocations::open(state)?),
@@ -157,6 +160,16 @@ impl Service {
     /// Puts others in their place.
     pub(crate) fn replace_catalogue(&self, catalogue: Catalogue) {
         *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
+    }
+
+    /// What should be mended about the configuration that holds.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts others in their place.
+    pub(crate) fn keep_warnings(&self, warnings: Vec<String>) {
+        *self.warnings.write().unwrap_or_else(PoisonError::into_inner) = warnings;
     }
 
     /// A number that no other connection has.

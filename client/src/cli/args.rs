@@ -284,6 +284,12 @@ pub(crate) struct DoctorArgs {
     /// Also run programs that try to get out, and say what held; takes a minute
     #[arg(long)]
     pub(crate) attack: bool,
+    /// The configuration of the brigd that is meant
+    #[arg(long, value_name = "FILE", default_value = "/etc/brig/brig.toml")]
+    pub(crate) config: PathBuf,
+    /// Its admin socket [default: the service's]
+    #[arg(long, value_name = "PATH", env = "BRIG_ADMIN_SOCKET")]
+    pub(crate) admin_socket: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -21,9 +21,6 @@ use tokio::process::Command;
 /// How long a probe may take.
 const PROBE_TIME: Duration = Duration::from_secs(30);
 
-/// The configuration of the service.
-const CONFIGURATION: &str = "/etc/brig/brig.toml";
-
 /// The layer that a probe can not try.
 const OWN_UID: &str = "own_uid";
 
@@ -85,8 +82,11 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
         Err(finding) => findings.push(finding),
     }
     findings.extend(host::look(Path::new("/")));
+    let (client, admin) = (session::named_socket(global), args.admin_socket.unwrap_or_else(|| host::ADMIN_SOCKET.into()));
+    findings.push(host::socket(Path::new("/"), "client socket", &client, host::CLIENT));
+    findings.push(host::socket(Path::new("/"), "admin socket", &admin, host::ADMIN));
     if let Ok(brigd) = &brigd {
-        findings.extend(configuration(brigd, Path::new(CONFIGURATION)).await);
+        findings.extend(configuration(brigd, &args.config).await);
     }
     let (connection, layers, attacks) = reach(global, args.attack).await;
     believe_ids(&mut findings, &layers);

@@ -20,7 +20,7 @@ pub use approvals::{
 pub use audit::{AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult};
 pub use revocations::{EndedResult, PrincipalParams, PrincipalRevokeParams, RestoreParams, Revocation, RevocationsResult, RevokeParams};
 pub use status::{
-    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, JournalStatus, KillParams, PolicyResult, PrincipalStatus,
+    AuditStatus, EvaluationInfo, EvaluationState, EvaluationsListResult, FileOff, JournalStatus, KillParams, PolicyResult, PrincipalStatus,
     QueueStatus, StatusResult, WorkersStatus,
 };
 

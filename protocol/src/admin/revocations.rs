@@ -42,13 +42,16 @@ pub struct PrincipalParams {
 }
 
 /// Result of `functions.revoke` and `principals.revoke`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedResult {
     /// Evaluations that are ended because of it.
     pub evaluations: usize,
     /// Whether it outlives a restart of brigd.
     pub persisted: bool,
+    /// What the operator may not have meant: nothing has this name now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// One thing that is revoked.

@@ -32,6 +32,15 @@ pub struct StatusResult {
     pub functions_revoked: usize,
     /// Principals that are revoked.
     pub principals_revoked: usize,
+    /// Configured functions that there are.
+    #[serde(default)]
+    pub functions: usize,
+    /// Files of configured functions that are not used.
+    #[serde(default)]
+    pub files_off: Vec<FileOff>,
+    /// What an operator should mend, though brigd runs with it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Where host calls are recorded.
     pub audit: AuditStatus,
     /// What is kept.
@@ -183,4 +192,20 @@ pub struct PolicyResult {
     /// What the operator should know: settings that need a restart.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What an operator should mend, though the configuration loads.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Files of configured functions that are not used; the others are.
+    #[serde(default)]
+    pub files_off: Vec<FileOff>,
+}
+
+/// A file of configured functions that is not used: the functions in it can not be called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileOff {
+    /// Its path, or that of the folder.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
 }

@@ -3,7 +3,7 @@
 //! Owns two roles: admins may everything, approvers may only see and decide the calls
 //! whose rule names them. Being an admin makes nobody an approver: that is the rule's.
 
-use crate::config::{Config, ConfigFault, fault};
+use crate::config::{Config, ConfigFault, all_well, fault};
 use crate::policy::Facts;
 use crate::policy::selector::{Accounts, Selector, SystemAccounts};
 use std::collections::BTreeSet;
@@ -32,11 +32,15 @@ impl People {
     /// # Errors
     /// A group or a principal that there is not, with its place.
     pub(crate) fn of(config: &Config) -> Result<Self, ConfigFault> {
-        let own_uid = rustix::process::geteuid().as_raw();
-        Self::with(config, &SystemAccounts, own_uid)
+        Self::with(config, &SystemAccounts)
     }
 
-    fn with(config: &Config, accounts: &dyn Accounts, own_uid: u32) -> Result<Self, ConfigFault> {
+    /// The same, with names of users and groups from elsewhere.
+    ///
+    /// # Errors
+    /// A group or a principal that there is not, with its place.
+    pub(crate) fn with(config: &Config, accounts: &dyn Accounts) -> Result<Self, ConfigFault> {
+        let own_uid = rustix::process::geteuid().as_raw();
         let read = |place: &str, text: &str, spelling: &str| {
             Selector::parse(spelling, accounts).map_err(|wrong| fault(place, brig_protocol::escape::escaped(text, 100), &wrong))
         };
@@ -48,9 +52,22 @@ impl People {
         Ok(Self {
             own_uid,
             uids: config.admin.uids.clone(),
-            groups: config.admin.groups.iter().enumerate().map(group).collect::<Result<_, _>>()?,
-            approvers: config.admin.approvers.iter().enumerate().map(approver).collect::<Result<_, _>>()?,
+            groups: all_well(config.admin.groups.iter().enumerate().map(group))?,
+            approvers: all_well(config.admin.approvers.iter().enumerate().map(approver))?,
         })
+    }
+
+    /// Whether anybody whom `who` means may speak, as far as accounts of this system say.
+    pub(crate) fn let_in(&self, who: &Selector) -> bool {
+        let named = |wanted: &Selector| self.groups.iter().chain(&self.approvers).any(|own| own == wanted || *own == Selector::Everybody);
+        match who {
+            Selector::Everybody => true,
+            Selector::Uid(uid) => {
+                let groups = SystemAccounts.groups_of_uid(*uid);
+                self.role(&Facts { uid: *uid, gid: u32::MAX, groups, ..Facts::default() }).is_some()
+            }
+            other => named(other),
+        }
     }
 
     /// What this peer may do, if it may speak at all.
@@ -76,7 +93,8 @@ mod tests {
         let accounts = NamedAccounts { users: BTreeMap::new(), groups };
         let mut config = Config::default();
         config.admin = admin;
-        People::with(&config, &accounts, 500)
+        let people = People::with(&config, &accounts)?;
+        Ok(People { own_uid: 500, ..people })
     }
 
     fn somebody(uid: u32, groups: &[u32]) -> Facts {

@@ -3,9 +3,10 @@
 use super::Speaker;
 use crate::audit::event::By;
 use crate::config::ConfigFault;
+use crate::host::configured::Disabled;
 use crate::reload::Reloaded;
 use crate::service::Service;
-use brig_protocol::admin::PolicyResult;
+use brig_protocol::admin::{FileOff, PolicyResult};
 use brig_protocol::codes::RequestCode;
 use brig_protocol::escape::escaped;
 use brig_protocol::rpc::ErrorData;
@@ -45,5 +46,15 @@ async fn read(
         ErrorData::new(RequestCode::InvalidParams, format!("{}\nwhat held before still does", told.join("\n")))
     })?;
     let notes = loaded.after_restart.iter().map(|setting| format!("{setting} is changed and holds after a restart")).collect();
-    Ok(PolicyResult { policy_version: service.policy.current().version().to_string(), notes })
+    Ok(PolicyResult {
+        policy_version: service.policy.current().version().to_string(),
+        notes,
+        warnings: loaded.warnings,
+        files_off: loaded.off.iter().map(file_off).collect(),
+    })
+}
+
+/// A file of functions that is not used, in one line.
+pub(super) fn file_off(disabled: &Disabled) -> FileOff {
+    FileOff { file: disabled.file.display().to_string(), why: escaped(&disabled.fault, FAULT_BYTES) }
 }

@@ -9,6 +9,7 @@ pub(super) fn status(service: &Service) -> StatusResult {
     let (running, waiting) = service.admission.counts();
     let pool = service.pool.stats();
     let revoked = service.revocations.list();
+    let catalogue = service.catalogue();
     StatusResult {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_ms: u64::try_from(service.started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -37,6 +38,9 @@ pub(super) fn status(service: &Service) -> StatusResult {
         approvals_waiting: service.approvals.waiting(),
         functions_revoked: revoked.functions.len(),
         principals_revoked: revoked.principals.len(),
+        functions: catalogue.count(),
+        files_off: catalogue.disabled().iter().map(super::policy::file_off).collect(),
+        warnings: service.warnings(),
         audit: service.audit.status(),
         journal: journal(service),
         counters: service

@@ -53,10 +53,12 @@ impl Layers {
     /// [`ConfigFault`] naming the file.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigFault> {
         let mut layers = Self::default();
-        layers.add(path)?;
-        for drop_in in drop_ins(path)? {
-            layers.add(&drop_in)?;
-        }
+        let own = layers.add(path);
+        let others = match drop_ins(path) {
+            Ok(files) => files.iter().map(|file| layers.add(file)).collect(),
+            Err(fault) => vec![Err(fault)],
+        };
+        super::all_well(std::iter::once(own).chain(others))?;
         Ok(layers)
     }
 
@@ -92,6 +94,7 @@ impl Layers {
                 Some(place) => ConfigFault::Placed { place: place.clone(), setting, value, expected },
                 None => ConfigFault::Value { setting, value, expected },
             },
+            ConfigFault::Several(all) => ConfigFault::Several(all.into_iter().map(|fault| self.placed(fault)).collect()),
             other => other,
         }
     }
@@ -230,6 +233,15 @@ fn note_places(table: &DeTable<'_>, prefix: &str, lines: &Lines<'_>, places: &mu
         }
         places.insert(path, lines.place(key.span().start));
     }
+}
+
+/// Where each key of one file stands: its line, from 1.
+pub(crate) fn lines_of(text: &str) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    if let Ok(spanned) = DeTable::parse(text) {
+        note_places(spanned.get_ref(), "", &Lines::of(Path::new(""), text), &mut places);
+    }
+    places.into_iter().map(|(key, place)| (key, place.line)).collect()
 }
 
 /// A dotted path, quoted where a name is no bare key.

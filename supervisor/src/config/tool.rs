@@ -5,6 +5,7 @@
 
 use super::layers::{Layers, joined};
 use super::{Config, ConfigFault};
+use crate::survey::{self, Found, Given};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,11 +16,17 @@ pub(crate) const DEFAULT_PATH: &str = "/etc/brig/brig.toml";
 /// Look at the configuration.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigTool {
-    /// Read a configuration and its drop-ins, and say what is wrong with them.
+    /// Read a configuration and all that belongs to it (drop-ins, functions and their
+    /// credentials, the state directory, who may decide), and say everything that is wrong.
     Check {
-        /// The configuration file; `conf.d` beside it is read as well.
+        /// The configuration file; `conf.d` and `functions.d` beside it are read as well.
         #[arg(default_value = DEFAULT_PATH)]
         file: PathBuf,
+        /// Take warnings for errors.
+        #[arg(long)]
+        strict: bool,
+        #[command(flatten)]
+        given: Given,
     },
     /// Print what is set, and where.
     Show {
@@ -36,7 +43,7 @@ impl ConfigTool {
     /// Does the work: 0 when it is valid, 2 when it is not.
     pub(crate) fn run(&self) -> ExitCode {
         let told = match self {
-            Self::Check { file } => check(file),
+            Self::Check { file, strict, given } => return check(&survey::look(file, given), *strict),
             Self::Show { file, effective } => show(file, *effective),
         };
         match told {
@@ -60,11 +67,22 @@ pub(crate) fn print(text: &str) -> ExitCode {
     }
 }
 
-fn check(file: &Path) -> Result<String, ConfigFault> {
-    let layers = Layers::read(file)?;
-    layers.config()?;
-    let files: Vec<String> = layers.files.iter().map(|file| file.display().to_string()).collect();
-    Ok(format!("the configuration is valid: {}\n", files.join(", ")))
+/// Says everything that was found: 0 when brigd would start with all of it.
+fn check(found: &Found, strict: bool) -> ExitCode {
+    for fault in &found.errors {
+        eprintln!("brigd: {fault}");
+    }
+    for warning in &found.warnings {
+        eprintln!("brigd: warning: {warning}");
+    }
+    let (errors, warnings) = (found.errors.len(), found.warnings.len());
+    if errors > 0 || (strict && warnings > 0) {
+        eprintln!("brigd: {errors} errors, {warnings} warnings{}", if errors == 0 { ", and --strict takes them for errors" } else { "" });
+        return ExitCode::from(2);
+    }
+    let files: Vec<String> = found.files.iter().map(|file| file.display().to_string()).collect();
+    let count = found.functions;
+    print(&format!("the configuration is valid: {}; {count} functions are configured; {warnings} warnings\n", files.join(", ")))
 }
 
 fn show(file: &Path, effective: bool) -> Result<String, ConfigFault> {
@@ -139,14 +157,14 @@ mod tests {
         let (_folder, path) = file("[queue]\nrunning = 5\n[workers]\nuid_range = [1000, 200]\n");
         let shown = show(&path, true).unwrap();
         let (_again, again) = file(&shown);
-        assert!(check(&again).is_ok(), "{shown}");
+        assert!(Layers::read(&again).and_then(|layers| layers.config()).is_ok(), "{shown}");
         assert_eq!(show(&again, true).unwrap().lines().count(), shown.lines().count());
     }
 
     #[test]
     fn a_configuration_that_is_wrong_is_not_shown() {
         let (_folder, path) = file("[queue]\nrunning = 0\n");
-        assert!(check(&path).unwrap_err().to_string().contains("brig.toml:2"));
+        assert!(survey::look(&path, &Given::default()).errors.concat().contains("brig.toml:2"));
         assert!(show(&path, false).is_err());
     }
 }

@@ -8,7 +8,7 @@ use crate::host::table::FunctionTable;
 use crate::host::wall::Wall;
 use crate::policy::Facts;
 use brig_protocol::admin::{EvaluationInfo, EvaluationState};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -126,6 +126,13 @@ impl Registry {
     pub(crate) fn calling(&self, meant: impl Fn(&str) -> bool) -> usize {
         let running = self.lock();
         running.values().filter(|running| running.listing.open.names(usize::MAX).iter().any(|name| meant(name))).count()
+    }
+
+    /// The functions that they may call, clients' own among them.
+    pub(crate) fn declared(&self) -> BTreeSet<String> {
+        let running = self.lock();
+        let tables = running.values().map(|running| &running.listing.open.table);
+        tables.flat_map(|table| (0..).map_while(|index| table.get(index))).map(|function| function.full_name.clone()).collect()
     }
 
     /// All of them, oldest first.

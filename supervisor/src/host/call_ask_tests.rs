@@ -154,3 +154,24 @@ async fn no_more_wait_than_may_and_an_input_that_two_could_read_differently_is_n
     let (code, message) = failure(&call(&scene, ECHO, "{}").await);
     assert!(code == CallCode::CallLimit && message.contains("approvals.waiting"), "{message}");
 }
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_call_whose_budget_is_used_up() {
+    let policy = policy(&format!("{ASKS}budget = {{ calls = 1, per = \"hour\" }}\n"));
+    let grant = policy.grant(&facts(1000));
+    let mut scene = scene_for(Says::Echo, json!({}), Limits::DEFAULT, grant.callbacks.clone()).await;
+    scene.calls.policy = Arc::new(PolicyStore::new(policy));
+    scene.calls.policy_version = Arc::clone(&grant.version);
+    let deciding = async {
+        let info = waiting(&scene, 1).await.remove(0);
+        approve(&scene, &info);
+    };
+    let (outcome, ()) = tokio::join!(call(&scene, ECHO, "{\"a\":1}"), deciding);
+    assert_eq!(output(&outcome), "{\"a\":1}");
+    // Nobody decides this one: were it parked, it would wait for ten minutes.
+    let outcome = tokio::time::timeout(std::time::Duration::from_secs(30), call(&scene, ECHO, "{\"a\":2}")).await.unwrap();
+    let (code, message) = failure(&outcome);
+    assert_eq!(code, CallCode::BudgetExhausted, "{message}");
+    assert!(message.contains("the budget of 1 call per hour is used up"), "{message}");
+    assert_eq!((scene.calls.approvals.asked(), ran(&scene)), (1, 1));
+}

@@ -69,20 +69,52 @@ impl StateDir {
         }
     }
 
+    /// Whether this could be the state directory of a brigd that runs as user `own`: what
+    /// [`StateDir::open`] would refuse, without making or locking anything.
+    ///
+    /// # Errors
+    /// [`StateFault`], with the remedy.
+    pub(crate) fn look(path: &Path, own: u32) -> Result<(), StateFault> {
+        match std::fs::symlink_metadata(path) {
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => creatable(path, own),
+            _ => check_for(path, own),
+        }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
+/// Whether a user can make a folder of this name.
+fn creatable(path: &Path, own: u32) -> Result<(), StateFault> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refused = |what: String| {
+        let remedy =
+            format!("make it as root (install -d -o {own} -m 0700 {}), or name another in --state or server.state_dir", path.display());
+        Err(StateFault::Open { path: path.to_owned(), what, remedy })
+    };
+    let Ok(facts) = std::fs::metadata(parent) else { return refused(format!("can not be made: there is no {}", parent.display())) };
+    let may = own == 0 || facts.mode() & 0o002 != 0 || (facts.uid() == own && facts.mode() & 0o200 != 0);
+    let self_may = own == rustix::process::geteuid().as_raw() && rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).is_ok();
+    if may || self_may {
+        return Ok(());
+    }
+    refused(format!("is not there, and user {own} may not make it in {}", parent.display()))
+}
+
 fn check(path: &Path) -> Result<(), StateFault> {
+    check_for(path, rustix::process::geteuid().as_raw())
+}
+
+fn check_for(path: &Path, own: u32) -> Result<(), StateFault> {
     let open = |what: String, remedy: String| StateFault::Open { path: path.to_owned(), what, remedy };
     let metadata = std::fs::symlink_metadata(path).map_err(|fault| StateFault::Unusable { path: path.to_owned(), fault })?;
     if !metadata.is_dir() {
         let remedy = "name the directory itself in --state or server.state_dir";
         return Err(open("is no directory, or a link to one".to_owned(), remedy.to_owned()));
     }
-    let own = rustix::process::geteuid().as_raw();
     if metadata.uid() != own {
         let what = format!("belongs to user {}, and brigd runs as user {own}", metadata.uid());
         return Err(open(what, format!("chown -R {own} it, or name another in --state or server.state_dir")));
@@ -90,6 +122,9 @@ fn check(path: &Path) -> Result<(), StateFault> {
     let mode = metadata.mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(open(format!("has mode {mode:04o}, and must be for its owner only"), "chmod 700 it".to_owned()));
+    }
+    if mode & 0o300 != 0o300 {
+        return Err(open(format!("has mode {mode:04o}, so its owner can not write it"), "chmod 700 it".to_owned()));
     }
     Ok(())
 }
@@ -109,6 +144,21 @@ mod tests {
         assert!(StateDir::open(&path).unwrap_err().to_string().contains("in use by another brigd"));
         drop(first);
         StateDir::open(&path).unwrap();
+    }
+
+    #[test]
+    fn it_is_looked_at_as_it_would_be_opened_and_nothing_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, own) = (folder.path().join("state"), rustix::process::geteuid().as_raw());
+        StateDir::look(&path, own).unwrap();
+        assert!(!path.exists());
+        let fault = StateDir::look(&path.join("within"), own).unwrap_err().to_string();
+        assert!(fault.contains("there is no ") && fault.contains("install -d"), "{fault}");
+        StateDir::open(&path).unwrap();
+        StateDir::look(&path, own).unwrap();
+        assert!(StateDir::look(&path, own + 1).unwrap_err().to_string().contains("chown -R"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o500)).unwrap();
+        assert!(StateDir::look(&path, own).unwrap_err().to_string().contains("can not write"));
     }
 
     #[test]

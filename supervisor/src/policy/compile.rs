@@ -7,7 +7,7 @@
 use super::document::{PrincipalTable, QuotaTable, ScopeTable};
 use super::selector::Selector;
 use super::{Quotas, Section, Sections};
-use crate::config::{Config, ConfigFault, fault, limits_over};
+use crate::config::{Config, ConfigFault, all_well, fault, limits_over};
 use crate::host::permission::{Kind, Loader, Scope, condition};
 use brig_protocol::client::Mode;
 use brig_protocol::limits::{LIMITS, Limits};
@@ -33,16 +33,28 @@ pub(super) fn sections(config: &Config, ceilings: Limits, loader: Loader<'_>) ->
         return Err(fault("principals", format!("{} sections", tables.len()), &format!("at most {SECTIONS} are taken")));
     }
     let mut sections = Sections::default();
-    for (name, table) in tables {
+    all_well(tables.iter().map(|(name, table)| {
         let place = format!("principals.{}", condition::spelt(name));
-        let selector = Selector::parse(name, loader.accounts).map_err(|right| fault(&place, "a section", &right))?;
-        let section = Arc::new(section(name, &place, table, ceilings, loader)?);
-        if let Some(other) = sections.insert(selector, section) {
-            let right = format!("{other:?} is about the same principal; one section applies, so write one");
-            return Err(fault(&place, "a section", &right));
+        let selector = Selector::parse(name, loader.accounts).map_err(|right| fault(&place, "a section", &right));
+        let section = section(name, &place, table, ceilings, loader);
+        let (selector, section) = both(selector, section)?;
+        match sections.insert(selector, Arc::new(section)) {
+            None => Ok(()),
+            Some(other) => {
+                let right = format!("{other:?} is about the same principal; one section applies, so write one");
+                Err(fault(&place, "a section", &right))
+            }
         }
-    }
+    }))?;
     Ok(sections)
+}
+
+/// Both, or what is wrong with either.
+fn both<A, B>(one: Result<A, ConfigFault>, other: Result<B, ConfigFault>) -> Result<(A, B), ConfigFault> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (one, other) => Err(all_well([one.map(drop), other.map(drop)]).map(drop).err().unwrap_or(ConfigFault::Several(Vec::new()))),
+    }
 }
 
 fn section(name: &str, place: &str, table: &PrincipalTable, base: Limits, loader: Loader<'_>) -> Result<Section, ConfigFault> {
@@ -51,15 +63,11 @@ fn section(name: &str, place: &str, table: &PrincipalTable, base: Limits, loader
         let none = ScopeTable::All(Mode::Deny);
         loader.scope(place, kind, written.as_ref().unwrap_or(&none), others).map(Arc::new)
     };
-    let (callbacks, functions): (Arc<Scope>, Arc<Scope>) =
-        (scope(Kind::Callbacks, &table.callbacks)?, scope(Kind::Functions, &table.host_function)?);
-    Ok(Section {
-        name: name.into(),
-        ceilings: ceilings(place, &table.limits, base)?,
-        quotas: quotas(place, &table.quotas)?,
-        callbacks,
-        functions,
-    })
+    let scopes: Result<(Arc<Scope>, Arc<Scope>), ConfigFault> =
+        both(scope(Kind::Callbacks, &table.callbacks), scope(Kind::Functions, &table.host_function));
+    let bounds = both(ceilings(place, &table.limits, base), quotas(place, &table.quotas));
+    let ((callbacks, functions), (ceilings, quotas)) = both(scopes, bounds)?;
+    Ok(Section { name: name.into(), ceilings, quotas, callbacks, functions })
 }
 
 fn ceilings(place: &str, set: &BTreeMap<String, u64>, base: Limits) -> Result<Limits, ConfigFault> {

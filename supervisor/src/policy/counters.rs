@@ -208,6 +208,28 @@ impl EvaluationCounts {
         self.counters.store.is_some() && charges.iter().any(|charge| charge.per != Window::Evaluation)
     }
 
+    /// Whether all of it could be taken now; takes nothing, and waits for no disk.
+    ///
+    /// # Errors
+    /// [`Short`]: what taking would say.
+    pub(crate) fn could_take(&self, charges: &[Charge]) -> Result<(), Short> {
+        if charges.is_empty() {
+            return Ok(());
+        }
+        let now = self.counters.clock.now_ms();
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut tried: All = All::new();
+        {
+            let all = self.counters.lock();
+            for charge in charges {
+                if let Some(counts) = all.get(&charge.uid) {
+                    tried.entry(charge.uid).or_insert_with(|| counts.clone());
+                }
+            }
+        }
+        charges.iter().try_for_each(|charge| take_one(&mut own, &mut tried, charge, now).map(drop))
+    }
+
     /// Takes all of it or none. What is taken goes back when the guard is dropped before
     /// [`Taken::spent`]. May wait for a disk: see [`EvaluationCounts::waits`].
     ///

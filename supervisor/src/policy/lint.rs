@@ -1,25 +1,39 @@
 //! What in a policy is allowed and yet most likely not meant.
 //!
-//! Owns the warnings of `brigd policy check`. A policy with warnings loads.
+//! Owns the warnings about a policy: of `brigd policy check`, `brigd config check`, a start
+//! and a reload. A policy with warnings loads.
 
-use super::document::{PrincipalTable, RuleTable, RulesTable, ScopeTable};
+mod with_functions;
+
+use super::Facts;
+use super::document::{AskTable, PrincipalTable, RuleTable, RulesTable, ScopeTable};
+use super::selector::{Selector, SystemAccounts};
 use crate::config::Config;
+use crate::host::configured::Brief;
 use crate::host::permission::condition::spelt;
+use crate::host::schema::phrase::quoted;
 use brig_protocol::client::{Mode, Operation};
 use brig_protocol::names::Pattern;
 
 /// One warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Warning {
+pub(crate) struct Warning {
     /// The setting.
-    pub(super) place: String,
-    /// What about it.
-    pub(super) sentence: String,
+    pub(crate) place: String,
+    /// What about it, and what to do.
+    pub(crate) sentence: String,
+}
+
+/// What is known besides the policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known<'a> {
+    /// The functions of the operator; nothing where they are not known.
+    pub(crate) functions: Option<&'a [Brief]>,
 }
 
 /// Everything suspect.
-pub(super) fn warnings(config: &Config) -> Vec<Warning> {
-    let mut all = Vec::new();
+pub(crate) fn warnings(config: &Config, known: Known<'_>) -> Vec<Warning> {
+    let mut all = overlaps(config);
     for (name, table) in &config.principals {
         let place = format!("principals.{}", spelt(name));
         for (key, scope) in scopes(table) {
@@ -28,9 +42,91 @@ pub(super) fn warnings(config: &Config) -> Vec<Warning> {
                 ScopeTable::All(mode) => open_to_all(name, &place, *mode, &mut all),
                 ScopeTable::Rules(rules) => of_rules(name, &place, rules, &mut all),
             }
+            if key == "host_function"
+                && let Some(functions) = known.functions
+            {
+                with_functions::look(&place, scope, functions, &mut all);
+            }
         }
     }
     all
+}
+
+/// Whether any rule asks a person.
+pub(crate) fn asks(config: &Config) -> bool {
+    asking(config).next().is_some()
+}
+
+/// Each rule that asks: its section, its place, and who is asked.
+fn asking<'c>(config: &'c Config) -> impl Iterator<Item = (&'c String, String, &'c AskTable)> {
+    let of_scope = |place: String, scope: &'c ScopeTable| -> Vec<(String, &'c RuleTable)> {
+        let ScopeTable::Rules(rules) = scope else { return Vec::new() };
+        rules.rules.iter().enumerate().map(|(index, rule)| (format!("{place}.rules[{index}].ask"), rule)).collect()
+    };
+    config.principals.iter().flat_map(move |(name, table)| {
+        let place = format!("principals.{}", spelt(name));
+        let rules = scopes(table).flat_map(move |(key, scope)| of_scope(format!("{place}.{key}"), scope));
+        rules.filter_map(move |(place, rule)| Some((name, place, rule.ask.as_ref()?)))
+    })
+}
+
+/// Approvers who can not decide, by what `let_in` says of the admin socket.
+pub(crate) fn approvers(config: &Config, let_in: impl Fn(&Selector) -> bool) -> Vec<Warning> {
+    let mut all = Vec::new();
+    for (section, place, ask) in asking(config) {
+        let own = Selector::parse(section, &SystemAccounts).ok().filter(|own| matches!(own, Selector::Uid(_)));
+        let mut others = false;
+        for (number, text) in ask.approvers.iter().enumerate() {
+            let place = format!("{place}.approvers[{number}]");
+            let Ok(approver) = Selector::parse(text, &SystemAccounts) else { continue };
+            others |= own.as_ref() != Some(&approver);
+            if approver == Selector::Everybody {
+                let sentence = "whoever is let in on the admin socket may decide this; name the people or their group".to_owned();
+                all.push(Warning { place, sentence });
+            } else if !let_in(&approver) {
+                let sentence = format!("{} is not let in by [admin], and so can decide nothing; add it to admin.approvers", quoted(text));
+                all.push(Warning { place, sentence });
+            }
+        }
+        if own.is_some() && !others {
+            let sentence = "nobody can ever say yes: nobody decides their own calls, and no one else is named".to_owned();
+            all.push(Warning { place: format!("{place}.approvers"), sentence });
+        }
+    }
+    all
+}
+
+/// Two sections of groups that have a user in common: which one applies is told, for it is
+/// decided by nothing but the order of their names.
+fn overlaps(config: &Config) -> Vec<Warning> {
+    let mut all = Vec::new();
+    let groups: Vec<(&String, u32)> = (config.principals.keys())
+        .filter_map(|name| match Selector::parse(name, &SystemAccounts) {
+            Ok(Selector::Gid(gid)) => Some((name, gid)),
+            _ => None,
+        })
+        .collect();
+    let own = |uid: u32| config.principals.keys().any(|name| Selector::parse(name, &SystemAccounts) == Ok(Selector::Uid(uid)));
+    for (index, (first, gid)) in groups.iter().enumerate() {
+        let members = SystemAccounts.members(*gid);
+        for (second, other) in groups.iter().skip(index + 1) {
+            let both = SystemAccounts.members(*other).into_iter().find(|member| members.contains(member) && !own(member.1));
+            if let Some((user, uid)) = both {
+                let facts = Facts { uid, ..facts_of(&user) };
+                let applies = if facts.gid == *other { second } else { first };
+                let sentence = format!(
+                    "user {user} is in {first} and in {second}; sections are never merged, and {applies} applies; a section \"user:{user}\" would decide it"
+                );
+                all.push(Warning { place: format!("principals.{}", spelt(second)), sentence });
+            }
+        }
+    }
+    all
+}
+
+fn facts_of(user: &str) -> Facts {
+    let (primary, groups) = SystemAccounts.groups_of(user);
+    Facts { gid: primary.unwrap_or(u32::MAX), groups, ..Facts::default() }
 }
 
 fn scopes(table: &PrincipalTable) -> impl Iterator<Item = (&'static str, &ScopeTable)> {
@@ -118,7 +214,7 @@ mod tests {
     fn told(rules: &str) -> Vec<String> {
         let text = format!("[principals.\"*\".host_function]\nrules = [{rules}]\n");
         let config: Config = toml::from_str(&text).unwrap();
-        warnings(&config).into_iter().map(|warning| format!("{}: {}", warning.place, warning.sentence)).collect()
+        warnings(&config, Known::default()).into_iter().map(|warning| format!("{}: {}", warning.place, warning.sentence)).collect()
     }
 
     #[test]
@@ -144,7 +240,7 @@ mod tests {
     fn everything_for_everybody_is_told() {
         assert!(told("{ mode = \"allow\", patterns = [\"**\"] }").iter().any(|said| said.contains("everybody")));
         let config: Config = toml::from_str("[principals.\"*\"]\nhost_function = \"allow\"\n").unwrap();
-        assert_eq!(warnings(&config).len(), 1);
+        assert_eq!(warnings(&config, Known::default()).len(), 1);
     }
 
     fn pattern() -> impl Strategy<Value = String> {

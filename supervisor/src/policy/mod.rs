@@ -16,7 +16,7 @@ pub(crate) mod counters;
 pub(crate) mod document;
 pub(crate) mod explain;
 mod facts;
-mod lint;
+pub(crate) mod lint;
 mod live;
 pub(crate) mod peer;
 pub(crate) mod selector;

@@ -62,6 +62,33 @@ impl SystemAccounts {
     }
 }
 
+impl SystemAccounts {
+    /// All groups of the user with this id; none for one that the files do not name.
+    pub(crate) fn groups_of_uid(self, uid: u32) -> Vec<u32> {
+        let number = uid.to_string();
+        let passwd = read("/etc/passwd");
+        let name = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
+        let Some(name) = name.and_then(|fields| fields.first().copied()) else { return Vec::new() };
+        let (primary, mut groups) = self.groups_of(name);
+        groups.extend(primary);
+        groups
+    }
+
+    /// The uids of whoever the files say has this group, with their names.
+    pub(crate) fn members(self, gid: u32) -> Vec<(String, u32)> {
+        let number = gid.to_string();
+        let (passwd, group) = (read("/etc/passwd"), read("/etc/group"));
+        let of_group = group.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
+        let listed: Vec<&str> = of_group.and_then(|fields| fields.get(3).copied()).into_iter().flat_map(|all| all.split(',')).collect();
+        let one = |line: &str| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let (name, uid, primary) = (*fields.first()?, fields.get(2)?.parse().ok()?, *fields.get(3)?);
+            (primary == number || listed.contains(&name)).then(|| (name.to_owned(), uid))
+        };
+        passwd.lines().filter_map(one).collect()
+    }
+}
+
 /// Longest file of accounts, in bytes.
 const FILE_BYTES: u64 = 64 * 1024 * 1024;
 

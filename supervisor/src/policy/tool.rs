@@ -6,10 +6,13 @@ use super::counters::Counters;
 use super::explain::{self, Name, Read};
 use super::selector::{Accounts, NamedAccounts, Selector, SystemAccounts};
 use super::{Facts, Policy, cases, lint, show};
+use crate::admin::People;
 use crate::config::layers::Layers;
 use crate::config::tool::{DEFAULT_PATH, print};
 use crate::config::{Config, ConfigFault};
+use crate::host::configured::{self, Catalogue};
 use crate::host::permission::Kind;
+use crate::survey;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -120,11 +123,26 @@ fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<S
     for (name, table) in config.principals.iter().filter(|(name, _)| section.as_ref().is_none_or(|section| section == *name)) {
         show::section(name, table, &mut text);
     }
-    for warning in lint::warnings(&config) {
-        let place = layers.innermost(&warning.place).map(|place| format!(" ({place})")).unwrap_or_default();
-        text.push_str(&format!("warning: {}{place}: {}\n", warning.place, warning.sentence));
+    let catalogue = functions(&config, file);
+    for disabled in catalogue.iter().flat_map(Catalogue::disabled) {
+        text.push_str(&format!("warning: a file of functions can not be used, `config check` says the same: {disabled}\n"));
+    }
+    let briefs = catalogue.as_ref().and_then(Catalogue::briefs);
+    let mut warnings = lint::warnings(&config, lint::Known { functions: briefs.as_deref() });
+    if let (Some(_), Ok(people)) = (&catalogue, People::with(&config, &accounts)) {
+        warnings.extend(lint::approvers(&config, |approver| people.let_in(approver)));
+    }
+    for warning in warnings {
+        text.push_str(&format!("warning: {}\n", survey::told(&warning, Some(&layers))));
     }
     Ok(text)
+}
+
+/// The functions that are configured beside a policy; nothing where there is no folder: a
+/// policy can be written, and checked, before there are any.
+fn functions(config: &Config, file: &Path) -> Option<Catalogue> {
+    let folder = config.functions.folder(Some(file)).filter(|folder| folder.exists())?;
+    Some(configured::load(&folder, &configured::Source::of_process()))
 }
 
 fn explain(

@@ -15,11 +15,11 @@ use super::exit::Exit;
 use super::terminal::safe_lines;
 use super::{Fault, render, terminal};
 use args::{AdminArgs, AdminCommand, AdminGlobal, AuditCommand, TargetArgs};
-use brig::Client;
 use brig::protocol::admin::{
     AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult, EndedResult, EvaluationsListResult, KillParams, PolicyResult,
     PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult, RevokeParams, StatusResult, method,
 };
+use brig::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,7 +32,8 @@ pub(super) struct Admin {
 
 impl Admin {
     pub(super) async fn open(global: &AdminGlobal) -> Result<Self, Fault> {
-        Ok(Self { client: Client::connect(&global.admin_socket).await?, json: global.json })
+        let client = Client::connect(&global.admin_socket).await.map_err(unreached)?;
+        Ok(Self { client, json: global.json })
     }
 
     /// A request whose answer is for this command.
@@ -57,6 +58,19 @@ impl Admin {
     }
 }
 
+/// What helps with the admin socket is not what helps with the other: no private brigd can
+/// take its place.
+fn unreached(error: Error) -> Fault {
+    let advice = "nothing was done; --admin-socket PATH or BRIG_ADMIN_SOCKET names the socket; brigd has one with server.admin_socket or \
+                  --admin-socket, and the service with systemctl enable --now brigd-admin.socket";
+    let mut fault = Fault::from(error);
+    fault.message = match fault.message.split_once('\n') {
+        Some((said, _)) if fault.exit == Exit::Unreachable => format!("{said}\n  {advice}"),
+        _ => fault.message,
+    };
+    fault
+}
+
 /// Does what the arguments say.
 pub(crate) async fn admin(args: AdminArgs) -> Result<Exit, Fault> {
     let admin = Admin::open(&args.global).await?;
@@ -73,12 +87,8 @@ pub(crate) async fn admin(args: AdminArgs) -> Result<Exit, Fault> {
         AdminCommand::Revoke(target) => revoke(&admin, target).await,
         AdminCommand::Restore(target) => restore(&admin, target).await,
         AdminCommand::Revoked => admin.tell(method::FUNCTIONS_LIST, &nothing, shown::revoked::<RevocationsResult>).await,
-        AdminCommand::Check => {
-            admin.tell(method::POLICY_CHECK, &nothing, |told: &PolicyResult| policy("the configuration is valid", told)).await
-        }
-        AdminCommand::Reload => {
-            admin.tell(method::POLICY_RELOAD, &nothing, |told: &PolicyResult| policy("the configuration is loaded", told)).await
-        }
+        AdminCommand::Check => policy(&admin, method::POLICY_CHECK, "the configuration would load").await,
+        AdminCommand::Reload => policy(&admin, method::POLICY_RELOAD, "the configuration is loaded").await,
         AdminCommand::Audit(AuditCommand::Tail { lines }) => {
             admin.tell(method::AUDIT_TAIL, &AuditTailParams { lines }, shown::records::<AuditTailResult>).await
         }
@@ -101,7 +111,13 @@ async fn revoke(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
     let text = |ended: &EndedResult| {
         let lasting =
             if ended.persisted { "also after a restart" } else { "until brigd ends: it has no state directory, or could not write there" };
-        format!("{named} is revoked, {lasting}; {} evaluations that run are concerned\n", ended.evaluations)
+        let note = ended.note.as_deref().map(|note| format!("note: {}\n", safe_lines(note))).unwrap_or_default();
+        let ended = match ended.evaluations {
+            0 => "nothing that runs used it".to_owned(),
+            1 => "1 evaluation that used it is told".to_owned(),
+            many => format!("{many} evaluations that used it are told"),
+        };
+        format!("{named} is revoked, {lasting}; {ended}\n{note}")
     };
     match (pattern, principal) {
         (Some(pattern), _) => admin.tell(method::FUNCTIONS_REVOKE, &RevokeParams { pattern, reason }, text).await,
@@ -114,7 +130,7 @@ async fn revoke(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
 
 async fn restore(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
     let named = safe_lines(target.pattern.as_deref().or(target.principal.as_deref()).unwrap_or_default());
-    let text = |_: &Value| format!("{named} is restored\n");
+    let text = |_: &Value| format!("{named} is not revoked any more: policy alone says who may use it\n");
     match (target.pattern, target.principal) {
         (Some(pattern), _) => admin.tell(method::FUNCTIONS_RESTORE, &RestoreParams { pattern }, text).await,
         (None, principal) => {
@@ -123,7 +139,15 @@ async fn restore(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
     }
 }
 
-fn policy(sentence: &str, told: &PolicyResult) -> String {
-    let notes: String = told.notes.iter().map(|note| format!("note: {}\n", safe_lines(note))).collect();
-    format!("{sentence}; the policy that holds is {}\n{notes}", safe_lines(&told.policy_version))
+/// What became of the configuration; exit code 1 where a part of it is not used.
+async fn policy(admin: &Admin, method: &str, sentence: &str) -> Result<Exit, Fault> {
+    let told: PolicyResult = admin.ask(method, &json!({})).await?;
+    let mut text = format!("{sentence}; the policy that holds is {}\n", safe_lines(&told.policy_version));
+    for off in &told.files_off {
+        text.push_str(&format!("NOT USED: {}: {}\n", safe_lines(&off.file), safe_lines(&off.why)));
+    }
+    told.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {}\n", safe_lines(warning))));
+    told.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", safe_lines(note))));
+    admin.print(&told, text);
+    Ok(if told.files_off.is_empty() { Exit::Succeeded } else { Exit::Failed })
 }

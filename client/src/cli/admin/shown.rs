@@ -91,6 +91,13 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
     if !status.failures.is_empty() {
         writeln!(text, "failures     {}", counts(&status.failures)).ok();
     }
+    writeln!(text, "functions    {} are configured, {} files are not used", status.functions, status.files_off.len()).ok();
+    for off in &status.files_off {
+        writeln!(text, "NOT USED     {}: {}", line(&off.file), line(&off.why)).ok();
+    }
+    for warning in &status.warnings {
+        writeln!(text, "warning      {}", line(warning)).ok();
+    }
     text
 }
 

@@ -30,8 +30,6 @@ pub(super) fn look(root: &Path) -> Vec<Finding> {
     findings.extend(namespaces(root));
     findings.push(bound("open files", Resource::Nofile, DESCRIPTORS, "LimitNOFILE= of the unit, or ulimit -n"));
     findings.push(bound("processes", Resource::Nproc, PROCESSES, "TasksMax= and LimitNPROC= of the unit, or ulimit -u"));
-    findings.push(socket(root, "client socket", "run/brig/brig.sock", "brig"));
-    findings.push(socket(root, "admin socket", "run/brig/admin.sock", "brigd"));
     findings.push(credentials(root));
     findings.push(room(root));
     findings.push(clock(SystemTime::now(), newest(root)));
@@ -99,20 +97,42 @@ fn bound(what: &str, resource: Resource, least: u64, remedy: &str) -> Finding {
     }
 }
 
-/// Who may connect is what mode and group say.
-fn socket(root: &Path, what: &str, path: &str, group: &str) -> Finding {
-    let Ok(facts) = fs::metadata(root.join(path)) else {
-        return Finding::good(what, format!("/{path} is not there"));
+/// Where the service takes clients and operators, and the group that may connect there.
+pub(super) const ADMIN_SOCKET: &str = "/run/brig/admin.sock";
+pub(super) const CLIENT: (&str, &str) = (brig::SERVICE_SOCKET, "brig");
+pub(super) const ADMIN: (&str, &str) = (ADMIN_SOCKET, "brigd");
+
+/// Who may connect is what mode and group say. Which group is right is known of the
+/// service's own sockets only.
+pub(super) fn socket(root: &Path, what: &str, path: &Path, (service, group): (&str, &str)) -> Finding {
+    let shown = path.display().to_string();
+    let facts = match fs::metadata(root.join(path.strip_prefix("/").unwrap_or(path))) {
+        Ok(facts) => facts,
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Finding::good(what, format!("{shown} is not there")),
+        Err(fault) => return lacking(what, format!("{shown}: {fault}"), "look as root, or as somebody who may enter its folder"),
     };
     if !facts.file_type().is_socket() {
-        return Finding::bad(what, format!("/{path} is not a socket"), Some("remove it, and start the socket unit again".to_owned()));
+        return Finding::bad(what, format!("{shown} is not a socket"), Some("remove it, and start the socket unit again".to_owned()));
+    }
+    if path != Path::new(service) {
+        return judge_own_socket(what, &shown, facts.mode() & 0o777, facts.gid());
     }
     let wanted = read(root, "etc/group").and_then(|groups| gid_of(&groups, group));
-    judge_socket(what, path, facts.mode() & 0o777, facts.gid(), (group, wanted))
+    judge_socket(what, &shown, facts.mode() & 0o777, facts.gid(), (group, wanted))
+}
+
+/// A socket that is not the service's: any group may be meant.
+fn judge_own_socket(what: &str, path: &str, mode: u32, gid: u32) -> Finding {
+    let detail = format!("{path} has mode {mode:04o} and group {gid}");
+    if mode & 0o007 != 0 {
+        let remedy = "set server.socket_mode or server.admin_socket_mode to \"0660\" or \"0600\"";
+        return Finding::bad(what, format!("{detail}: everybody may connect"), Some(remedy.to_owned()));
+    }
+    Finding::good(what, detail)
 }
 
 fn judge_socket(what: &str, path: &str, mode: u32, gid: u32, (group, wanted): (&str, Option<u32>)) -> Finding {
-    let detail = format!("/{path} has mode {mode:04o} and group {gid}");
+    let detail = format!("{path} has mode {mode:04o} and group {gid}");
     if mode & 0o007 != 0 {
         return Finding::bad(what, format!("{detail}: everybody may connect"), Some("set SocketMode=0660 in the socket unit".to_owned()));
     }
@@ -238,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_socket_for_everybody_or_for_another_group_is_a_problem() {
-        let judged = |mode, gid, wanted| judge_socket("client socket", "run/brig/brig.sock", mode, gid, ("brig", wanted)).grade;
+        let judged = |mode, gid, wanted| judge_socket("client socket", "/run/brig/brig.sock", mode, gid, ("brig", wanted)).grade;
         assert_eq!(judged(0o660, 7, Some(7)), Grade::Good);
         assert_eq!(judged(0o666, 7, Some(7)), Grade::Problem);
         assert_eq!(judged(0o660, 100, Some(7)), Grade::Problem);
@@ -246,7 +266,9 @@ mod tests {
         assert_eq!(judged(0o660, 7, None), Grade::Problem);
         assert_eq!(gid_of("root:x:0:\nbrigd:x:8:\nbrig:x:7:ada,bob\n", "brig"), Some(7));
         let root = host(&[("run/brig/brig.sock", "no socket")]);
-        assert_eq!(socket(root.path(), "client socket", "run/brig/brig.sock", "brig").grade, Grade::Problem);
+        assert_eq!(socket(root.path(), "client socket", Path::new("/run/brig/brig.sock"), CLIENT).grade, Grade::Problem);
+        assert_eq!(judge_own_socket("admin socket", "/srv/admin.sock", 0o660, 100).grade, Grade::Good);
+        assert_eq!(judge_own_socket("admin socket", "/srv/admin.sock", 0o666, 100).grade, Grade::Problem);
     }
 
     #[test]

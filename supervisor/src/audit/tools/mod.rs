@@ -10,11 +10,12 @@ pub(crate) mod tail;
 use super::record::Hash;
 use super::verify::{Report, verify};
 use crate::config::Config;
+use crate::config::tool::DEFAULT_PATH;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Where records are when nothing says otherwise.
+/// Where records are when no configuration says otherwise.
 const FOLDER: &str = "/var/lib/brig/audit";
 
 /// What can be done with records.
@@ -32,10 +33,10 @@ pub(crate) enum AuditTool {
 /// Which folder.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Place {
-    /// Folder of the records [default: audit.dir of the configuration].
+    /// Folder of the records [default: audit.dir of the configuration, else /var/lib/brig/audit].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Configuration file that names the folder [default: none, and /var/lib/brig/audit].
+    /// Configuration file that names the folder [default: /etc/brig/brig.toml, where there is one].
     #[arg(long, value_name = "FILE", conflicts_with = "dir")]
     config: Option<PathBuf>,
 }
@@ -93,11 +94,38 @@ impl Place {
         if let Some(dir) = &self.dir {
             return Ok(dir.clone());
         }
-        let Some(file) = &self.config else { return Ok(PathBuf::from(FOLDER)) };
-        let config = Config::load(Some(file)).map_err(|fault| ToolFault::Said(fault.to_string()))?;
-        let said = || ToolFault::Said(format!("{} sets no audit.dir: records go to the log", file.display()));
-        config.audit_rules().map(|rules| rules.dir).ok_or_else(said)
+        match &self.config {
+            Some(file) => {
+                let said = || ToolFault::Said(format!("{} sets no audit.dir: records go to the log; {NAME_IT}", file.display()));
+                configured(file)?.ok_or_else(said)
+            }
+            None => usual(Path::new(DEFAULT_PATH), Path::new(FOLDER)),
+        }
     }
+}
+
+/// What to do where no folder is known.
+const NAME_IT: &str = "name the folder with --dir DIR, or a configuration that sets audit.dir with --config FILE";
+
+/// The folder that a configuration names.
+fn configured(file: &Path) -> Result<Option<PathBuf>, ToolFault> {
+    let config = Config::load(Some(file)).map_err(|fault| ToolFault::Said(format!("{fault}; or name the folder with --dir DIR")))?;
+    Ok(config.audit_rules().map(|rules| rules.dir))
+}
+
+/// Where the service keeps its records: where its configuration says, else at the usual place.
+fn usual(file: &Path, folder: &Path) -> Result<PathBuf, ToolFault> {
+    let is_there = |path: &Path| !matches!(path.symlink_metadata(), Err(fault) if fault.kind() == io::ErrorKind::NotFound);
+    if is_there(file)
+        && let Some(dir) = configured(file)?
+    {
+        return Ok(dir);
+    }
+    if is_there(folder) {
+        return Ok(folder.to_owned());
+    }
+    let why = if is_there(file) { format!("{} sets no audit.dir", file.display()) } else { format!("there is no {}", file.display()) };
+    Err(ToolFault::Said(format!("it is not known where the audit records are: {why}, and there is no {}; {NAME_IT}", folder.display())))
 }
 
 /// A hash as it is printed.
@@ -130,5 +158,27 @@ impl VerifyArgs {
         }
         writeln!(out, "broken: {summary} are as they were written, and the above is wrong")?;
         Ok(Outcome::Broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn without_options_the_configured_folder_is_read_else_the_usual_one_else_the_remedy_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, folder) = (root.path().join("brig.toml"), root.path().join("audit"));
+        let none = usual(&file, &folder).unwrap_err().to_string();
+        assert!(none.contains("there is no ") && none.contains("brig.toml") && none.contains("--dir DIR"), "{none}");
+        std::fs::write(&file, "").unwrap();
+        assert!(usual(&file, &folder).unwrap_err().to_string().contains("sets no audit.dir"));
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(usual(&file, &folder).unwrap(), folder);
+        std::fs::write(&file, "[audit]\ndir = \"/elsewhere\"\n").unwrap();
+        assert_eq!(usual(&file, &folder).unwrap(), Path::new("/elsewhere"));
+        std::fs::write(&file, "[audit]\ndirr = 1\n").unwrap();
+        assert!(usual(&file, &folder).unwrap_err().to_string().contains("did you mean `dir`?"));
     }
 }

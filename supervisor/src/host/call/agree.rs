@@ -53,6 +53,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
                 if covered {
                     return Ok((valid.agreed(), true));
                 }
+                // Nobody's time is taken for what could not run after a yes.
+                valid.affordable(&self.counts)?;
                 let shown = (valid.shared_input(), valid.recorded_input());
                 agreement = Some(self.ask(&pending, terms, &input_sha256, shown, &grant).await?);
             }

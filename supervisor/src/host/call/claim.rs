@@ -9,7 +9,7 @@ use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, AskTerms, Input, Permit, Question, Refusal, ScopeSet};
 use crate::host::schema::{Cost, Schema, payload};
 use crate::host::table::{Function, FunctionTable, Granted};
-use crate::policy::counters::{EvaluationCounts, Taken};
+use crate::policy::counters::{EvaluationCounts, Short, Taken};
 use brig_protocol::client::Operation;
 use brig_protocol::codes::CallCode;
 use brig_protocol::json::{self, Counts};
@@ -240,6 +240,23 @@ impl Valid {
         self.permit.ask()
     }
 
+    /// Refuses a call that would find its budgets used up: nobody is asked about it.
+    ///
+    /// # Errors
+    /// `budget_exhausted`, as the charge itself would say.
+    pub(super) fn affordable(&self, counts: &EvaluationCounts) -> Result<(), Refused> {
+        counts.could_take(self.permit.charges()).or_else(|short| Err(self.short(&short)?))
+    }
+
+    fn short(&self, short: &Short) -> Result<Refused, Refused> {
+        Ok(Refused {
+            code: CallCode::BudgetExhausted,
+            message: short.sentence(&self.claimed.function()?.full_name),
+            rule: Some(self.permit.rule().to_owned()),
+            retry_after_ms: short.retry_after_ms(),
+        })
+    }
+
     /// SHA-256 of the input's text.
     pub(super) fn input_sha256(&self) -> String {
         self.input.sha256()
@@ -282,12 +299,7 @@ impl Agreed {
     pub(super) fn charged(self, counts: &Arc<EvaluationCounts>) -> Result<Charged, Refused> {
         match counts.take(self.valid.permit.charges()) {
             Ok(taken) => Ok(Charged { valid: self.valid, taken }),
-            Err(short) => Err(Refused {
-                code: CallCode::BudgetExhausted,
-                message: short.sentence(&self.valid.claimed.function()?.full_name),
-                rule: Some(self.valid.permit.rule().to_owned()),
-                retry_after_ms: short.retry_after_ms(),
-            }),
+            Err(short) => Err(self.valid.short(&short)?),
         }
     }
 }

@@ -77,16 +77,21 @@ impl Source {
 /// Every credential of one collection.
 ///
 /// # Errors
-/// The first that can not be read, with its name.
+/// Each that can not be read, with its name.
 pub(crate) fn read_all<'n>(
     source: &Source,
     wanted: impl Iterator<Item = (&'n String, Option<&'n Path>)>,
-) -> Result<BTreeMap<String, Arc<Credential>>, String> {
-    let read = |(name, file): (&String, Option<&Path>)| {
-        let credential = source.read(name, file).map_err(|fault| format!("credentials.{name} {fault}"))?;
-        Ok((name.clone(), Arc::new(credential)))
-    };
-    wanted.map(read).collect()
+) -> Result<BTreeMap<String, Arc<Credential>>, Vec<String>> {
+    let (mut read, mut faults) = (BTreeMap::new(), Vec::new());
+    for (name, file) in wanted {
+        match source.read(name, file) {
+            Ok(credential) => {
+                read.insert(name.clone(), Arc::new(credential));
+            }
+            Err(fault) => faults.push(format!("credentials.{name} {fault}")),
+        }
+    }
+    if faults.is_empty() { Ok(read) } else { Err(faults) }
 }
 
 /// A name that is a file name, and can stand in a mark within JSON.

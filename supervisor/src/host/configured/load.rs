@@ -10,7 +10,7 @@ use super::credentials::{self, Credential, Source};
 use super::file::{self, ArgumentEntry, CollectionFile, CommandEntry, FunctionEntry, PassEntry};
 use super::ownership::{self, Privacy};
 use super::users::Users;
-use super::{Catalogue, Configured, Disabled, Kind, rate};
+use super::{Brief, Catalogue, Configured, Disabled, Kind, rate};
 use crate::host::redact::{Planted, Redactor};
 use crate::host::schema::{Schema, payload};
 use crate::host::turns::Turns;
@@ -44,6 +44,8 @@ const STACK_BYTES: usize = 256 * 1024 * 1024;
 struct Draft {
     path: PathBuf,
     name: String,
+    /// The line of each key.
+    lines: BTreeMap<String, usize>,
     file: CollectionFile,
     credentials: BTreeMap<String, Arc<Credential>>,
 }
@@ -81,13 +83,35 @@ fn load_here(folder: &Path, source: &Source, users: &Users) -> Catalogue {
         Err(fault) => return Catalogue::nothing_of(folder, fault.to_string()),
     };
     let mut functions = Vec::new();
+    // Of a file that could not even be read nobody knows what it names.
+    let mut unused = disabled.is_empty().then(Vec::new);
     for draft in drafts {
         match functions_of(&draft, users, &redactor, REGISTERED_FUNCTIONS.saturating_sub(functions.len())) {
             Ok(all) => functions.extend(all),
-            Err(fault) => disabled.push(Disabled { file: draft.path, fault }),
+            Err(fault) => {
+                unused.iter_mut().for_each(|unused| unused.extend(draft.briefs()));
+                disabled.push(Disabled { file: draft.path, fault });
+            }
         }
     }
-    Catalogue::new(functions, disabled, redactor)
+    Catalogue::new(functions, disabled, unused, redactor)
+}
+
+impl Draft {
+    fn briefs(&self) -> impl Iterator<Item = Brief> {
+        let brief =
+            |(name, entry): (&String, &FunctionEntry)| Brief { collection: self.name.clone(), name: name.clone(), effect: entry.effect };
+        self.file.functions.iter().map(brief)
+    }
+
+    /// A fault that begins with its place, with the line of that, or of the innermost table
+    /// that it is in.
+    fn placed(&self, fault: &str) -> String {
+        let place = fault.split([' ', ':']).next().unwrap_or_default();
+        let ends = place.char_indices().rev().filter(|(_, character)| matches!(character, '.' | '[')).map(|(at, _)| at);
+        let line = std::iter::once(place.len()).chain(ends).find_map(|end| self.lines.get(place.get(..end)?));
+        line.map_or_else(|| fault.to_owned(), |line| format!("line {line}: {fault}"))
+    }
 }
 
 /// The files in the order of their names; nobody else may add one.
@@ -129,22 +153,36 @@ fn draft(path: &Path, source: &Source, before: &[Draft]) -> Result<Draft, String
     if file.functions.is_empty() {
         return Err("has no functions: write [functions.NAME]".to_owned());
     }
-    let wanted = file.credentials.iter().map(|(name, entry)| (name, entry.file.as_deref()));
-    let credentials = credentials::read_all(source, wanted)?;
-    Ok(Draft { path: path.to_owned(), name, file, credentials })
+    let lines = crate::config::layers::lines_of(&text);
+    let mut draft = Draft { path: path.to_owned(), name, lines, file, credentials: BTreeMap::new() };
+    let wanted = draft.file.credentials.iter().map(|(name, entry)| (name, entry.file.as_deref()));
+    draft.credentials = credentials::read_all(source, wanted).map_err(|faults| joined(&draft, faults))?;
+    Ok(draft)
+}
+
+/// Everything that is wrong with a file, in one line.
+fn joined(draft: &Draft, faults: Vec<String>) -> String {
+    faults.iter().map(|fault| draft.placed(fault)).collect::<Vec<_>>().join("; ")
 }
 
 fn functions_of(draft: &Draft, users: &Users, redactor: &Redactor, room: usize) -> Result<Vec<Arc<Configured>>, String> {
     let mut commands: BTreeMap<String, &String> = BTreeMap::new();
-    let mut functions = Vec::new();
+    let (mut functions, mut faults) = (Vec::new(), Vec::new());
     for (name, entry) in &draft.file.functions {
-        let place = format!("functions.{name}");
-        names::check_function(name).map_err(|fault| format!("{place}: not a name: {fault}"))?;
-        if let Some(other) = commands.insert(names::kebab(name), name) {
-            return Err(format!("{place} and functions.{other} are the same as commands; rename one"));
+        let place = format!("functions.{}", crate::host::permission::condition::spelt(name));
+        if let Err(fault) = names::check_function(name) {
+            faults.push(format!("{place}: not a name: {fault}"));
         }
-        let function = function(draft, name, entry, users, redactor).map_err(|fault| format!("{place}{fault}"))?;
-        functions.push(Arc::new(function));
+        if let Some(other) = commands.insert(names::kebab(name), name) {
+            faults.push(format!("{place} and functions.{other} are the same as commands; rename one"));
+        }
+        match function(draft, name, entry, users, redactor) {
+            Ok(function) => functions.push(Arc::new(function)),
+            Err(fault) => faults.push(format!("{place}{fault}")),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(joined(draft, faults));
     }
     if functions.len() > room {
         return Err(format!("has {} functions; at most {REGISTERED_FUNCTIONS} can be configured in all", functions.len()));

@@ -199,7 +199,7 @@ impl Configured {
 pub(crate) struct Disabled {
     /// The file, or the folder of all.
     pub(crate) file: PathBuf,
-    /// A half sentence that follows its name.
+    /// A half sentence that follows its name: each thing that is wrong, with its line.
     pub(crate) fault: String,
 }
 
@@ -209,22 +209,36 @@ impl std::fmt::Display for Disabled {
     }
 }
 
+/// What a policy can be judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Brief {
+    /// Name of the collection.
+    pub(crate) collection: String,
+    /// Name within it.
+    pub(crate) name: String,
+    /// What it does to the world.
+    pub(crate) effect: Effect,
+}
+
 /// Everything that is configured.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     functions: Vec<Arc<Configured>>,
     disabled: Vec<Disabled>,
+    /// Functions of files that are not used, where their names could be read; nothing when
+    /// there is a file of which they could not.
+    unused: Option<Vec<Brief>>,
     redactor: Redactor,
     schema_bytes: u64,
 }
 
 impl Catalogue {
-    fn new(mut functions: Vec<Arc<Configured>>, disabled: Vec<Disabled>, redactor: Redactor) -> Self {
+    fn new(mut functions: Vec<Arc<Configured>>, disabled: Vec<Disabled>, unused: Option<Vec<Brief>>, redactor: Redactor) -> Self {
         functions.sort_by(|one, other| one.full_name.cmp(&other.full_name));
         let length = |text: &RawValue| u64::try_from(text.get().len()).unwrap_or(u64::MAX);
         let both = |one: &Arc<Configured>| length(&one.input_text) + one.output_text.as_deref().map_or(0, length);
         let schema_bytes = functions.iter().map(both).sum();
-        Self { functions, disabled, redactor, schema_bytes }
+        Self { functions, disabled, unused, redactor, schema_bytes }
     }
 
     fn nothing_of(folder: &Path, fault: String) -> Self {
@@ -236,11 +250,27 @@ impl Catalogue {
         &self.disabled
     }
 
-    /// What patterns of a policy can be about. Nothing where that is not known: a file can
-    /// not be used, or none is there yet.
+    /// What patterns of a policy can be about. Nothing where that is not known: the names in
+    /// a file can not be read, or none is there yet.
     pub(crate) fn known(&self) -> Option<Known> {
-        let functions: Vec<_> = self.functions.iter().map(|function| (function.collection.clone(), function.name.clone())).collect();
-        (self.disabled.is_empty() && !functions.is_empty()).then_some(Known { functions })
+        let functions: Vec<_> = self.briefs()?.into_iter().map(|brief| (brief.collection, brief.name)).collect();
+        (!functions.is_empty()).then_some(Known { functions })
+    }
+
+    /// Every function that there is or would be, were its file mended; nothing when the
+    /// names in a file can not be read.
+    pub(crate) fn briefs(&self) -> Option<Vec<Brief>> {
+        let brief = |function: &Arc<Configured>| Brief {
+            collection: function.collection.clone(),
+            name: function.name.clone(),
+            effect: function.effect,
+        };
+        let unused = match (&self.unused, self.disabled.is_empty()) {
+            (Some(unused), _) => unused.clone(),
+            (None, true) => Vec::new(),
+            (None, false) => return None,
+        };
+        Some(self.functions.iter().map(brief).chain(unused).collect())
     }
 
     /// Looks for every credential that was loaded.

@@ -7,7 +7,7 @@ use super::condition;
 use super::load::{RULES, WHY_BYTES, pattern};
 use super::terms::{AskTerms, Budget, Measure, is_pointer};
 use super::{Kind, Rule, Scope, Verdict};
-use crate::config::{ConfigFault, fault};
+use crate::config::{ConfigFault, all_well, fault};
 use crate::host::schema::phrase::quoted;
 use crate::policy::amount::Amount;
 use crate::policy::document::{AskTable, BudgetTable, RuleTable, ScopeTable, Window};
@@ -66,7 +66,7 @@ impl Loader<'_> {
         // may also declare its own, a name that is not configured is no mistake for sure.
         let known = self.known.filter(|_| kind == Kind::Functions && !others);
         let load = |(index, rule)| self.rule(&format!("{place}.rules[{index}]"), index, rule, known);
-        let rules: Vec<Rule> = rules.rules.iter().enumerate().map(load).collect::<Result<_, _>>()?;
+        let rules: Vec<Rule> = all_well(rules.rules.iter().enumerate().map(load))?;
         one_budget_a_name(&place, &rules)?;
         Ok(Scope::Rules { default, rules })
     }
@@ -94,7 +94,7 @@ impl Loader<'_> {
             let place = format!("{place}.patterns[{number}]");
             check(text, known).map_err(|wrong| fault(&place, quoted(text), &wrong))
         });
-        let patterns = patterns.collect::<Result<_, _>>()?;
+        let patterns = all_well(patterns)?;
         let (when, text) = rule.when.as_ref().map(|when| condition::compiled(&format!("{place}.when"), when)).transpose()?.unzip();
         let budgets = budgets(place, &rule.budget.0, &digest(text.as_deref()))?;
         let verdict = match rule.mode {
@@ -121,7 +121,7 @@ impl Loader<'_> {
             Selector::parse(text, self.accounts).map_err(|wrong| fault(&format!("{place}.approvers[{number}]"), quoted(text), &wrong))
         };
         Ok(Some(AskTerms {
-            approvers: table.approvers.iter().enumerate().map(approver).collect::<Result<_, _>>()?,
+            approvers: all_well(table.approvers.iter().enumerate().map(approver))?,
             approver_names: table.approvers.clone(),
             wait: Duration::from_secs(table.wait_seconds),
             show: table.show.clone(),

@@ -4,6 +4,7 @@
 //! client chose is escaped before it is cut, so that no half of an escape is left.
 
 use super::super::shown::{approval, evaluation, line, span};
+use brig::EvaluationCode;
 use brig::protocol::admin::{ApprovalInfo, EvaluationInfo, StatusResult};
 
 /// What there was at one moment.
@@ -30,7 +31,11 @@ pub(super) fn frame(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Str
 
 fn head(status: &StatusResult) -> Vec<String> {
     let counter = |name: &str| status.counters.get(name).copied().unwrap_or(0);
-    let limits: Vec<String> = status.failures.iter().map(|(code, count)| format!("{} {count}", line(code))).collect();
+    let told = |limit: bool| {
+        let some = status.failures.iter().filter(|(code, _)| is_limit(code) == limit);
+        let some: Vec<String> = some.map(|(code, count)| format!("{} {count}", line(code))).collect();
+        if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+    };
     vec![
         format!(
             "brigd {} {} up {} | sandbox {} | policy {}",
@@ -58,8 +63,16 @@ fn head(status: &StatusResult) -> Vec<String> {
             counter("cancelled"),
             counter("refused")
         ),
-        format!("limits hit: {}", if limits.is_empty() { "none".to_owned() } else { limits.join(", ") }),
+        format!("limits hit: {} | other failures: {}", told(true), told(false)),
     ]
+}
+
+/// Whether this is a limit that was broken, and not what a program or a person did.
+fn is_limit(code: &str) -> bool {
+    EvaluationCode::parse(code).is_some_and(|code| {
+        use EvaluationCode as Code;
+        matches!(code, Code::MemoryLimit | Code::CpuLimit | Code::StackLimit | Code::OutputLimit | Code::CallLimit | Code::TimedOut)
+    })
 }
 
 fn principals(status: &StatusResult) -> Vec<String> {
@@ -131,6 +144,15 @@ mod tests {
         {
             assert!(lines.iter().any(|line| line.contains(part)), "{part}: {lines:#?}");
         }
+    }
+
+    #[test]
+    fn only_a_limit_is_told_as_one_that_was_hit() {
+        let mut snapshot = snapshot(0, "a.b");
+        snapshot.status.failures =
+            [("guest_error", 3), ("memory_limit", 2), ("revoked", 1)].map(|(code, count)| (code.to_owned(), count)).into();
+        let lines = frame(&snapshot, 200, 24);
+        assert!(lines.contains(&"limits hit: memory_limit 2 | other failures: guest_error 3, revoked 1".to_owned()), "{lines:#?}");
     }
 
     #[test]
