@@ -27,6 +27,8 @@ const TRIPS: &[Trip] = &[
     },
     Trip { limit: "heapBytes", value: 1 << 20, source: "const a = []; for (;;) a.push({})", end: "failed/memory_limit" },
     Trip { limit: "heapBytes", value: 1 << 20, source: "new ArrayBuffer(5e7).byteLength", end: "failed/memory_limit" },
+    Trip { limit: "heapBytes", value: 1 << 20, source: "Math.max.apply(null, { length: 8e6 })", end: "failed/memory_limit" },
+    Trip { limit: "heapBytes", value: 8 << 20, source: "Math.max(...new Uint8Array(4e6))", end: "failed/memory_limit" },
     Trip {
         limit: "hostCalls",
         value: 3,

@@ -39,7 +39,7 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     let (name, message) = name_and_message(intrinsics, object);
     let stack = intrinsics.error_stack(object).unwrap_or_default();
     let frames = frames::read(&stack);
-    let place = frames::first_place(&frames);
+    let place = frames::place_of(&frames, &inspect::class_names(object));
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
     error.message = hints::named_callee(&error.message, frames.first(), place.as_ref(), known)
         .or_else(|| hints::engine_limit(&error.name, &error.message))

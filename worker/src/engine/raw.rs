@@ -23,6 +23,30 @@ pub(crate) fn class_of(value: &Value<'_>) -> ClassId {
     unsafe { qjs::JS_GetClassID(value.as_raw()) }
 }
 
+/// What became of the next pending job.
+pub(crate) enum Job<'js> {
+    /// There was none.
+    Idle,
+    /// It ran.
+    Done,
+    /// It ran and threw, as what is given to `queueMicrotask` may; `Ctx::execute_pending_job`
+    /// drops that.
+    Threw(Value<'js>),
+}
+
+/// Runs the next pending job, which is guest code.
+pub(crate) fn run_job<'js>(ctx: &Ctx<'js>) -> Job<'js> {
+    let mut ran_in = MaybeUninit::uninit();
+    // SAFETY: the context is live, and so is its runtime, which has no other context: what
+    // a job throws is the pending exception of this one.
+    let ran = unsafe { qjs::JS_ExecutePendingJob(qjs::JS_GetRuntime(ctx.as_raw().as_ptr()), ran_in.as_mut_ptr()) };
+    match ran {
+        0 => Job::Idle,
+        1.. => Job::Done,
+        _ => Job::Threw(ctx.catch()),
+    }
+}
+
 /// What a value is, by its tag alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {

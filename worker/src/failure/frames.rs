@@ -99,6 +99,13 @@ pub(crate) fn first_place(frames: &[Frame]) -> Option<Place> {
     frames.iter().find_map(|frame| frame.place.clone())
 }
 
+/// The place that an error of these classes is told with: where it was made. The engine
+/// counts the constructors of its own classes as places, which say nothing of that.
+pub(crate) fn place_of(frames: &[Frame], classes: &[String]) -> Option<Place> {
+    let constructors = frames.iter().take_while(|frame| classes.contains(&frame.name)).count();
+    first_place(frames.get(constructors..).unwrap_or_default()).or_else(|| first_place(frames))
+}
+
 /// Frames as they are shown, one text each.
 pub(crate) fn shown(stack: &str) -> Vec<String> {
     read(stack).iter().filter_map(Frame::shown).collect()

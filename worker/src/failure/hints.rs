@@ -66,6 +66,12 @@ pub(crate) fn hint(name: &str, message: &str, place: Option<&Place>, known: &Kno
         "RangeError" if message.contains("call stack") => {
             Some("the recursion went too deep; use a loop, or a stack of your own in an array".to_owned())
         }
+        "RangeError" if message.starts_with("too many arguments") => {
+            Some("hand an array this long over in parts, or go through it with reduce or a loop".to_owned())
+        }
+        "RangeError" if message == "Date value is NaN" => {
+            Some("the Date was made of something that is no date; test it with Number.isNaN(date.getTime())".to_owned())
+        }
         _ => None,
     }
 }
@@ -113,7 +119,7 @@ fn of_callee(callee: &str, place: Option<&Place>, known: &Known<'_>) -> Option<S
         if known.collection(callee).is_some() {
             return Some(format!("{callee} is a collection; call one of its functions: {}", known.functions_of(callee)));
         }
-        return absent::why(callee).map(|_| unknown_name(callee, place, known));
+        return absent::why(callee).map(|_| unknown_name(callee, place, known)).or_else(|| taken_from_a_collection(callee, known));
     };
     if known.is_function(callee) {
         return Some(format!("call it without new: await {callee}({{…}})"));
@@ -132,6 +138,17 @@ fn of_callee(callee: &str, place: Option<&Place>, known: &Known<'_>) -> Option<S
     let near = near::member(owner, member).map(|near| format!("did you mean {owner}.{near}?"));
     let lacks = || GLOBALS.contains(&owner).then(|| format!("{owner} has no function {member} here"));
     near.or_else(|| absent::part(owner).map(str::to_owned)).or_else(lacks)
+}
+
+/// `const { lst } = orders; lst({})`: a name that is nearly that of a host function.
+fn taken_from_a_collection(callee: &str, known: &Known<'_>) -> Option<String> {
+    // Of a name of a letter or two, any other is near.
+    if callee.chars().count() < 3 {
+        return None;
+    }
+    let near = nearest(callee, known.collections.iter().flat_map(|(_, functions)| functions).map(String::as_str))?;
+    let (collection, _) = known.collections.iter().find(|(_, functions)| functions.iter().any(|name| name == near))?;
+    Some(format!("did you mean {collection}.{near}? The collection {collection} has: {}", known.functions_of(collection)))
 }
 
 /// A property of null or undefined.
@@ -187,7 +204,11 @@ fn of_json(message: &str) -> Option<String> {
 /// What is wrong with a text that the parser passes and the engine does not compile.
 pub(super) fn of_syntax(place: &Place) -> Option<String> {
     let (characters, at) = place.window()?;
-    (characters.get(at) == Some(&'@')).then(|| "decorators are not supported: call the function yourself, as in A = decorate(A)".to_owned())
+    if characters.get(at) == Some(&'@') {
+        return Some("decorators are not supported: call the function yourself, as in A = decorate(A)".to_owned());
+    }
+    let before: String = characters.get(..at)?.iter().collect();
+    before.trim_end().ends_with("accessor").then(|| "the keyword accessor is not supported: write a plain field, or get and set".to_owned())
 }
 
 /// What a bare complaint of the engine means.

@@ -5,7 +5,7 @@ use rquickjs::{Atom, Object, Value, promise::PromiseState};
 
 use super::layout::{float_text, hole_text, joined, key_shown, more, quoted};
 use super::slots::{atom, named};
-pub(crate) use super::slots::{class_name, data_text, error_head, inherited_text};
+pub(crate) use super::slots::{class_name, class_names, data_text, error_head, inherited_text};
 use crate::engine::{
     Intrinsics,
     raw::{self, Keys, Shape, Slot},

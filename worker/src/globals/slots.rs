@@ -54,6 +54,23 @@ pub(crate) fn inherited_text(object: &Object<'_>, name: &str) -> Option<String> 
     inherited(object, name).filter(Value::is_string).and_then(|value| raw::text_of(&value).ok())
 }
 
+/// The names of all constructors along the prototypes of an object, proxies excluded.
+pub(crate) fn class_names(object: &Object<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut here = object.get_prototype();
+    for _ in 0..PROTOTYPES {
+        let Some(prototype) = here.filter(|prototype| !prototype.is_proxy()) else { break };
+        if let Some(key) = atom(&prototype, "constructor")
+            && let Some(Slot::Data(constructor)) = raw::own_slot(&prototype, &key)
+            && let Some(function) = constructor.as_object().filter(|function| !function.is_proxy())
+        {
+            names.extend(data_text(function, "name").filter(|name| !name.is_empty()));
+        }
+        here = prototype.get_prototype();
+    }
+    names
+}
+
 /// The name of the constructor of an object; `None` without a prototype.
 pub(crate) fn class_name(object: &Object<'_>) -> Option<String> {
     let mut here = object.get_prototype()?;

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Order,
-    pump::{Pump, Stop},
+    pump::{Pump, Stop, Uncaught},
 };
 use crate::{
     bridge,
@@ -180,7 +180,7 @@ impl<'js> Evaluation<'_, 'js> {
     }
 
     /// Drains host calls, tells what would be lost, and makes the answer.
-    fn finish(&self, ended: Result<Value<'js>, Stop<'js>>, uncaught: Vec<Value<'js>>) -> Option<Ending> {
+    fn finish(&self, ended: Result<Value<'js>, Stop<'js>>, uncaught: Vec<Uncaught<'js>>) -> Option<Ending> {
         let can_drain = matches!(ended, Ok(_) | Err(Stop::Thrown(_)));
         if can_drain && !self.shared.calls.is_idle() {
             let room = self.shared.budget.real_wall_left().saturating_sub(ANSWER_TIME);
@@ -302,7 +302,7 @@ impl<'js> Evaluation<'_, 'js> {
         }
     }
 
-    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Value<'js>]) {
+    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Uncaught<'js>]) {
         for reason in self.shared.rejections.take(self.ctx) {
             if told.is_none_or(|told| *told != reason) {
                 let message = format!("a promise rejected and nothing caught it: {}", failure::summary(&self.shared.intrinsics, &reason));
@@ -312,8 +312,8 @@ impl<'js> Evaluation<'_, 'js> {
         if told.is_some() {
             return;
         }
-        for thrown in uncaught {
-            let message = format!("a timer's function threw and nothing caught it: {}", failure::summary(&self.shared.intrinsics, thrown));
+        for Uncaught { whose, thrown } in uncaught {
+            let message = format!("{whose} threw and nothing caught it: {}", failure::summary(&self.shared.intrinsics, thrown));
             self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
         }
     }

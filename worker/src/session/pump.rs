@@ -9,7 +9,13 @@ use rquickjs::{Ctx, Promise, Value, promise::PromiseState};
 use crate::{
     bridge::Delivery,
     channel::{Channel, HungUp, Waited},
-    engine::{Shared, budget::Passed, clock, warn_when_near},
+    engine::{
+        Shared,
+        budget::Passed,
+        clock,
+        raw::{self, Job},
+        warn_when_near,
+    },
 };
 
 /// Jobs that run between two looks at the clocks.
@@ -40,11 +46,17 @@ pub(super) struct Pump<'a, 'js> {
     pub(super) ctx: &'a Ctx<'js>,
     pub(super) shared: &'a Rc<Shared>,
     pub(super) channel: &'a Channel,
-    /// What timers threw, to be told at the end.
-    pub(super) uncaught: Vec<Value<'js>>,
+    /// What timers and microtasks threw, to be told at the end.
+    pub(super) uncaught: Vec<Uncaught<'js>>,
 }
 
-/// Uncaught exceptions of timers that are remembered.
+/// What nobody caught, and whose it was.
+pub(super) struct Uncaught<'js> {
+    pub(super) whose: &'static str,
+    pub(super) thrown: Value<'js>,
+}
+
+/// Uncaught exceptions that are remembered.
 const UNCAUGHT: usize = 16;
 
 impl<'js> Pump<'_, 'js> {
@@ -85,7 +97,16 @@ impl<'js> Pump<'_, 'js> {
     /// Runs all jobs that are there and that they add.
     fn jobs(&mut self) -> Result<(), Stop<'js>> {
         let mut until_look = JOBS_A_LOOK;
-        while self.ctx.execute_pending_job() {
+        loop {
+            match raw::run_job(self.ctx) {
+                Job::Idle => break,
+                Job::Done => {}
+                Job::Threw(thrown) => {
+                    // The interrupt ends a job this way too; it is no error of the program's.
+                    self.look()?;
+                    self.remember("a microtask", thrown);
+                }
+            }
             until_look -= 1;
             if until_look == 0 {
                 until_look = JOBS_A_LOOK;
@@ -117,11 +138,15 @@ impl<'js> Pump<'_, 'js> {
             Some(Ok(())) => true,
             Some(Err(_)) => {
                 let thrown = self.ctx.catch();
-                if self.uncaught.len() < UNCAUGHT {
-                    self.uncaught.push(thrown);
-                }
+                self.remember("a timer's function", thrown);
                 true
             }
+        }
+    }
+
+    fn remember(&mut self, whose: &'static str, thrown: Value<'js>) {
+        if self.uncaught.len() < UNCAUGHT {
+            self.uncaught.push(Uncaught { whose, thrown });
         }
     }
 

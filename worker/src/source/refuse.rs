@@ -99,6 +99,9 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
     if rest.starts_with('@') {
         return Some((SourceErrorKind::Syntax, "Decorators are not supported: call the function yourself, as in A = decorate(A)."));
     }
+    if is_escaped_for_html(before, rest) {
+        return Some((SourceErrorKind::Syntax, "The text is escaped for HTML: send < > & and quotes as they are."));
+    }
     let words = first_line
         .split_whitespace()
         .take(3)
@@ -112,6 +115,18 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
         return Some((SourceErrorKind::NotAProgram, "Send only the program, or put it in a ``` fence."));
     }
     None
+}
+
+/// The `;` of `&lt;` and the like, or what follows it.
+fn is_escaped_for_html(before: &str, rest: &str) -> bool {
+    const NAMES: [&str; 7] = ["lt", "gt", "amp", "quot", "apos", "#39", "#x27"];
+    let next = rest.trim_start_matches([')', ' ', '=']).strip_prefix('&').and_then(|rest| rest.split_once(';'));
+    if next.is_some_and(|(name, _)| NAMES.contains(&name)) {
+        return true;
+    }
+    let tail = before.get(before.rfind('&').unwrap_or(before.len())..).unwrap_or_default();
+    let name = tail.trim_start_matches('&').trim_end_matches(';');
+    (tail.ends_with(';') || rest.starts_with(';')) && NAMES.contains(&name)
 }
 
 /// `<div className`, `<App /`, `<>`: the start of a tag, which the grammar takes for a type

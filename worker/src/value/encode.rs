@@ -209,7 +209,7 @@ impl<'js> Walk<'_, 'js> {
         let class = raw::class_of(value);
         let classes = &self.intrinsics.classes;
         if class == classes.object {
-            return self.members(object, path, &mut true).map(|()| true);
+            return self.members_or_nothing(object, path, false);
         }
         if class == classes.array {
             return self.array(object, path);

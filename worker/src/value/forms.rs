@@ -9,7 +9,7 @@ use super::{
     path::Path,
     text,
 };
-use crate::engine::raw;
+use crate::{engine::raw, globals::inspect::class_name};
 
 impl<'js> Walk<'_, 'js> {
     pub(super) fn rarer_form(
@@ -41,8 +41,22 @@ impl<'js> Walk<'_, 'js> {
             self.note(Loss::ArrayBuffer, path);
         } else if [classes.weak_map, classes.weak_set, classes.weak_ref].contains(&class) {
             self.note(Loss::Opaque, path);
+        } else if !object.is_proxy() {
+            return self.members_or_nothing(object, path, true);
         }
         self.members(object, path, &mut true).map(|()| true)
+    }
+
+    /// The members of an object. One without any, whose class is the program's own or one
+    /// of the language, is told: what it holds is where no property is.
+    pub(super) fn members_or_nothing(&mut self, object: &Object<'js>, path: &Path<'_, 'js>, of_the_language: bool) -> Outcome<'js, bool> {
+        let start = self.out.len();
+        self.members(object, path, &mut true)?;
+        let is_empty = || object.own_keys::<Atom>(Filter::default()).next().is_none();
+        if self.out.len() == start + 2 && is_empty() && (of_the_language || class_name(object).is_some_and(|name| name != "Object")) {
+            self.note(Loss::Hidden, path);
+        }
+        Ok(true)
     }
 
     fn date(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, bool> {

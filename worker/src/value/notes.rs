@@ -18,6 +18,7 @@ pub(crate) enum Loss {
     Error,
     RegExp,
     Opaque,
+    Hidden,
     NotANumber,
     Function,
     Symbol,
@@ -43,6 +44,10 @@ impl Loss {
             Self::Error => "an Error became an object with its name and message",
             Self::RegExp => "a RegExp became its text",
             Self::Opaque => "a WeakMap, WeakSet or WeakRef has no JSON form and became {}",
+            Self::Hidden => {
+                "an object whose class keeps what it holds to itself (an iterator, a generator, URLSearchParams, private fields) became {}; \
+                 take its values out first, as in [...it] or Object.fromEntries(it)"
+            }
             Self::NotANumber => "NaN or Infinity became null",
             Self::Function => "a function has no JSON form and was left out",
             Self::Symbol => "a symbol has no JSON form and was left out",

@@ -91,6 +91,8 @@ const ABSENT: &[(&str, &str)] = &[
     ("sessionStorage", KEPT),
     ("indexedDB", KEPT),
     ("caches", KEPT),
+    ("URLPattern", "there are no URL patterns; use new URL(text).pathname and a regular expression"),
+    ("reportError", "use console.error"),
     ("Worker", MESSAGES),
     ("SharedWorker", MESSAGES),
     ("MessageChannel", MESSAGES),

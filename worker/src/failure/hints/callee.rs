@@ -23,6 +23,8 @@ pub(super) fn callees(text: &[char], at: usize) -> Vec<String> {
         cursor = start;
         if is_called(text, start, end) {
             found.extend(expression_before(text, end));
+        } else if let Some(open) = call_of_member(text, end) {
+            found.extend(expression_before(text, open));
         }
     } else if get(text, cursor) == Some('(') {
         found.extend(expression_before(text, cursor));
@@ -110,6 +112,49 @@ fn is_called(text: &[char], start: usize, end: usize) -> bool {
     matches!(next, Some('(' | '`')) || text_of(text, word_start(text, before), before) == "new"
 }
 
+/// The bracket of the call in `["name"](`, `[i].name(` and the like behind a name.
+fn call_of_member(text: &[char], end: usize) -> Option<usize> {
+    let mut at = end;
+    for _ in 0..LINKS {
+        at = skip_space(text, at);
+        match get(text, at)? {
+            '[' => at = closing(text, at)? + 1,
+            '(' => return (at > end).then_some(at),
+            _ if is_part(text, at) => at += 1 + text.get(at + 1..)?.iter().take_while(|c| is_word(**c)).count(),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The square bracket that closes the one at `open`.
+fn closing(text: &[char], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut quote = None;
+    for (at, character) in text.iter().enumerate().skip(open) {
+        match (quote, *character) {
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(*character),
+            (None, '[') => depth += 1,
+            (None, ']') if depth == 1 => return Some(at),
+            (None, ']') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `.name` for `["name"]`, which is the same member; anything else in brackets is cut short.
+fn member_in(text: &[char], open: usize, close: usize) -> String {
+    let inner = text_of(text, open + 1, close);
+    let name = ['\'', '"', '`'].iter().find_map(|quote| inner.trim().strip_prefix(*quote)?.strip_suffix(*quote));
+    match name {
+        Some(name) if !name.is_empty() && name.chars().all(is_word) => format!(".{name}"),
+        _ => "[…]".to_owned(),
+    }
+}
+
 /// `function f(`, or the head of a method, an `if` or the like.
 fn is_declaration(text: &[char], open: usize) -> bool {
     let end = skip_space_back(text, open);
@@ -129,7 +174,10 @@ fn expression_before(text: &[char], end: usize) -> Option<String> {
         let last = get(text, end.checked_sub(1)?);
         let (start, part) = match last {
             Some(')') => (opening(text, end - 1, '(', ')')?, "(…)".to_owned()),
-            Some(']') => (opening(text, end - 1, '[', ']')?, "[…]".to_owned()),
+            Some(']') => {
+                let open = opening(text, end - 1, '[', ']')?;
+                (open, member_in(text, open, end - 1))
+            }
             Some(quote @ ('\'' | '"' | '`')) if shown.starts_with('.') => (quote_start(text, end - 1, quote)?, format!("{quote}…{quote}")),
             Some(_) if is_part(text, end - 1) => {
                 let start = word_start(text, end);
@@ -228,6 +276,10 @@ mod tests {
         assert_eq!(at("~new Foo()"), ["Foo"]);
         assert_eq!(at("o?.f~oo(1)"), ["o.foo"]);
         assert_eq!(at("tag~`x`"), ["tag"]);
+        assert_eq!(at("await~ orders[\"lisst\"]({})"), ["orders.lisst"]);
+        assert_eq!(at("~rows[i][0]({})"), ["rows[…][…]"]);
+        assert_eq!(at("~rows[0].go()"), ["rows[…].go"]);
+        assert_eq!(at("~orders[\"odd-name\"]()"), ["orders[…]"]);
     }
 
     #[test]
@@ -236,7 +288,8 @@ mod tests {
         assert_eq!(at("(await orders.list())~.fliter(x)"), ["(…).fliter"]);
         assert_eq!(at("'abc'~.toUppercase()"), ["'…'.toUppercase"]);
         assert_eq!(at("a[0]\n  ~.b()"), ["a[…].b"]);
-        assert_eq!(at("o['foo']~(1)"), ["o[…]"]);
+        assert_eq!(at("o['foo']~(1)"), ["o.foo"]);
+        assert_eq!(at("o[k]~(1)"), ["o[…]"]);
         assert_eq!(at("f(1)~(2)"), ["f(…)"]);
     }
 

@@ -65,6 +65,12 @@ fn the_usual_calls_read_as_in_english_by_default() {
         ("12345678901234567890n.toLocaleString('de-DE')", r#""12.345.678.901.234.567.890""#),
         ("(1.005).toLocaleString('en-US', { style: 'currency', currency: 'usd' })", r#""$1.01""#),
         ("Intl.NumberFormat('en-US', { style: 'percent', minimumFractionDigits: 1 }).format(0.65)", r#""65.0%""#),
+        ("new Float64Array([1234.5, 2]).toLocaleString('de-DE')", r#""1.234,5,2""#),
+        (
+            "(() => { const b = new ArrayBuffer(8, { maxByteLength: 8 }); const t = new Uint8Array(b, 4, 4); b.resize(4); \
+             try { return t.toLocaleString() } catch (e) { return e.name } })()",
+            r#""TypeError""#,
+        ),
         ("[1, 2.5, [1e4]].toLocaleString('de-DE', { minimumFractionDigits: 1 })", r#""1,0,2,5,10.000,0""#),
         ("new Date(0).toLocaleString()", r#""1/1/1970, 12:00:00 AM""#),
         ("new Date(NaN).toLocaleDateString('en-US')", r#""Invalid Date""#),

@@ -197,6 +197,8 @@
   };
   const typed = {
     toLocaleString(locales = undefined, options = undefined) {
+      // `length` is 0 of an array that its buffer no longer has; this throws then.
+      p.typedArrayValues(this);
       return joinElements(this, p.typedArrayLength(this), locales, options);
     },
   };

@@ -50,6 +50,7 @@
     bigintToString: uncurry(BigInt.prototype.toString),
     typedArrayTag: getter(TypedArray.prototype, Symbol.toStringTag),
     typedArrayLength: getter(TypedArray.prototype, "length"),
+    typedArrayValues: uncurry(TypedArray.prototype.values),
     viewBuffer: (v) => typedArrayBuffer(v),
     bufferByteLength: getter(ArrayBuffer.prototype, "byteLength"),
     bufferMaxByteLength: getter(ArrayBuffer.prototype, "maxByteLength"),

@@ -84,6 +84,15 @@ fn unhandled_rejections_and_uncaught_timer_errors_are_warnings() {
 }
 
 #[test]
+fn what_a_microtask_throws_and_nothing_catches_is_a_warning() {
+    let answer = run("queueMicrotask(() => { throw new Error('micro') }); await null; return 5");
+    assert_eq!(answer.value(), "5");
+    assert_eq!(answer.warned(WarningCode::UnhandledRejection), ["a microtask threw and nothing caught it: Error: micro"]);
+    let answer = Program::new("queueMicrotask(() => { for (;;); }); await null; return 5").limits(|limits| limits.cpu_ms = 100).run();
+    assert_eq!((answer.error().code, answer.warned(WarningCode::UnhandledRejection)), (EvaluationCode::CpuLimit, vec![]));
+}
+
+#[test]
 fn deep_recursion_can_be_caught() {
     let answer = run(
         "function depth(n) { try { return depth(n + 1) } catch (e) { return n } } const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2)); return [depth(0) > 500, fib(15)]",

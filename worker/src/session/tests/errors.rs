@@ -104,3 +104,38 @@ fn hints_name_what_there_is() {
     let error = run("return await import('fs')").error.unwrap();
     assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("orders.list")), "{error:?}");
 }
+
+#[test]
+fn an_error_of_a_class_of_its_own_is_told_where_it_was_made() {
+    for program in [
+        "class Lost extends Error {}\n\nthrow new Lost('x')",
+        "class Lost extends Error { constructor(m) { super(m); this.name = 'L' } }\n\nthrow new Lost('x')",
+        "class Base extends Error {}; class Lost extends Base { constructor(m) { super(m) } }\n\nthrow new Lost('x')",
+        "class Lost extends Error {}\nfunction go() {\n  throw new Lost('x') }\ngo()",
+        "class Lost extends Error { static of(m) { return new this(m) } }\n\nthrow new Lost('x')",
+    ] {
+        assert_eq!(run(program).error().line, Some(3), "{program}");
+    }
+    // What a constructor itself does wrong has its own place.
+    assert_eq!(run("class Lost extends Error { constructor() {\nsuper(); null.x } }\n\nthrow new Lost()").error().line, Some(2));
+}
+
+#[test]
+fn a_name_that_was_taken_out_of_a_collection_or_put_in_brackets_is_told_with_the_nearest() {
+    for program in ["const { gt } = items; await gt({})", "await items['gt']({})"] {
+        let error = run(program).error.unwrap();
+        assert!(error.message.ends_with(" is not a function") && error.message.contains("gt"), "{program}: {error:?}");
+    }
+    let hint = run("await items['gett']({})").error.unwrap().hint.unwrap();
+    assert!(hint.starts_with("did you mean items.get?"), "{hint}");
+    let hint = run("const { gett } = items; await gett({})").error.unwrap().hint.unwrap();
+    assert!(hint.starts_with("did you mean items.get?"), "{hint}");
+}
+
+#[test]
+fn text_escaped_for_html_and_unknown_keywords_are_told() {
+    let hint = |program: &str| run(program).error.unwrap().hint.unwrap_or_default();
+    assert!(hint("if (1 &lt; 2) { 5 }").contains("escaped for HTML"));
+    assert!(hint("const f = () =&gt; 5; f()").contains("escaped for HTML"));
+    assert!(hint("class A { accessor x = 1 }").contains("accessor is not supported"));
+}

@@ -145,3 +145,27 @@ fn web_apis_and_the_zone_of_the_evaluation_are_there_in_an_evaluation() {
     let answer = program.run();
     assert!(answer.error().message.contains("no time zone \"Mars/Base\""), "{answer:?}");
 }
+
+#[test]
+fn a_million_values_can_be_spread() {
+    for (program, value) in [
+        ("Math.max(...Array.from({ length: 1e6 }, (_, i) => i))", "999999"),
+        ("const all = []; all.push(...new Array(1e6).fill(1)); all.length", "1000000"),
+        ("Math.min.apply(null, new Array(1e6).fill(3)) + Reflect.apply(Math.max, null, new Array(1e6).fill(4))", "7"),
+        ("String.fromCharCode(...new Uint8Array(1e6)).length", "1000000"),
+        ("((...all) => all.length)(...new Array(1e6).fill(1))", "1000000"),
+        ("class A { constructor(...all) { this.n = all.length } } new A(...new Array(1e6).fill(1)).n", "1000000"),
+        ("await (async (...all) => all.length)(...new Array(5e5).fill(1))", "500000"),
+        ("(function (a, b) { a = 5; return arguments[0] + arguments.length })(...new Array(1e5).fill(1))", "100005"),
+        ("new Proxy(Math.max, {})(...new Array(1e6).fill(1))", "1"),
+    ] {
+        assert_eq!(run(program).value(), value, "{program}");
+    }
+}
+
+#[test]
+fn a_spread_beyond_all_measure_ends_with_an_error() {
+    assert_eq!(run("Math.max.apply(null, { length: 1e9 })").error().name, "RangeError");
+    // A bound function puts its arguments on the stack, and looks at the room first.
+    assert_eq!(run("Math.max.bind(null)(...new Array(1e6).fill(1))").error().name, "RangeError");
+}

@@ -162,3 +162,14 @@ fn how_long_a_megabyte_takes() {
     };
     thread::Builder::new().stack_size(16 << 20).spawn(measure).unwrap().join().unwrap();
 }
+
+#[test]
+fn an_object_that_hides_what_it_holds_is_told() {
+    let answer = run("class Box { #held = 1 }; return { \
+         it: [1].values(), gen: (function* () { yield 1 })(), box: new Box(), query: new URLSearchParams('a=1'), \
+         plain: {}, bare: Object.create(null), seen: Object.assign(new Box(), { x: 1 }), math: Math, proxy: new Proxy({}, {}) }");
+    assert_eq!(answer.value(), r#"{"it":{},"gen":{},"box":{},"query":{},"plain":{},"bare":{},"seen":{"x":1},"math":{},"proxy":{}}"#);
+    let told = answer.warned(WarningCode::LossyValue);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("$.it, $.gen, $.box and 1 more: an object whose class"), "{told:?}");
+}
