@@ -4,7 +4,7 @@
 use acceptance::{Brigd, BrigdOptions, DEADLINE, binary};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,24 @@ fn function(program: &Path, name: &str, about: &str, command: &str) -> String {
 
 impl Place {
     fn new() -> Self {
+        Self::with(|config| BrigdOptions::default().config(config).start())
+    }
+
+    /// Where refunds wait for a person who does not come.
+    fn asking() -> Self {
+        let own = nix::unistd::geteuid();
+        Self::with(|config| {
+            let rules = format!(
+                "[admin]\napprovers = [\"uid:{OTHER}\"]\n[principals.\"uid:{own}\"]\nhost_function = {{ rules = [\n\
+                 {{ mode = \"allow\", patterns = [\"**\"] }},\n\
+                 {{ mode = \"ask\", patterns = [\"billing.refund\"], when = {{ required = [\"soon\"] }}, ask = {{ approvers = [\"uid:{OTHER}\"], wait_seconds = 1 }} }},\n\
+                 {{ mode = \"ask\", patterns = [\"billing.refund\"], when = {{ required = [\"late\"] }}, ask = {{ approvers = [\"uid:{OTHER}\"], wait_seconds = 600 }} }},\n] }}\n"
+            );
+            BrigdOptions::default().config(&format!("{config}{rules}")).admin().start()
+        })
+    }
+
+    fn with(start: impl FnOnce(&str) -> Brigd) -> Self {
         let folder = tempfile::Builder::new().prefix("brig-call-").tempdir().expect("a folder");
         let mode = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
         mode(folder.path());
@@ -60,7 +78,7 @@ impl Place {
         let billing = function(&probe, "refund", "effect = \"write\"", "args = [\"echo\"]");
         fs::write(folder.path().join("functions.d/billing.toml"), billing).expect("functions");
         let functions = folder.path().join("functions.d").display().to_string();
-        let brigd = BrigdOptions::default().config(&format!("[functions]\ndir = {functions:?}\n")).start();
+        let brigd = start(&format!("[functions]\ndir = {functions:?}\n"));
         Self { folder, brigd }
     }
 
@@ -350,6 +368,74 @@ fn completion_never_hangs_and_never_says_an_error() {
         let output = place.brig(&[&["__complete", "--"], words.as_slice()].concat());
         assert_eq!((output.stderr.len(), output.status.code()), (0, Some(0)), "{words:?}");
     }
+}
+
+/// What fish would offer after this line.
+fn completed_by_fish(place: &Place, line: &str) -> Vec<String> {
+    let script = place.folder.path().join("brig.fish");
+    fs::write(&script, place.brig(&["completions", "fish"]).stdout).expect("the script");
+    let run = "source $argv[1]; complete --do-complete $argv[2]";
+    let home = place.folder.path();
+    let mut fish = place.command(Path::new("/usr/bin/fish"));
+    fish.env("HOME", home).env("XDG_CONFIG_HOME", home).env("XDG_DATA_HOME", home).args(["--no-config", "-c", run]);
+    let output = fish.arg(&script).arg(line).output().expect("fish, which tests/run installs");
+    assert!(output.stderr.is_empty(), "{line:?}: {}", text(&output.stderr));
+    let mut found: Vec<String> = text(&output.stdout).lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn fish_completes_commands_collections_functions_flags_and_choices() {
+    let place = Place::new();
+    assert_eq!(completed_by_fish(&place, "brig ev"), ["eval", "evaluations"]);
+    assert_eq!(completed_by_fish(&place, "brig call "), ["billing", "order-store"]);
+    assert_eq!(completed_by_fish(&place, "brig functions o"), ["order-store"]);
+    assert_eq!(completed_by_fish(&place, "brig call order-store l"), ["list-orders"]);
+    assert_eq!(completed_by_fish(&place, "brig call order-store list-orders --customer x --st"), ["--state"]);
+    assert_eq!(completed_by_fish(&place, "brig call order-store list-orders --no"), ["--no-archived", "--no-tags"]);
+    assert_eq!(completed_by_fish(&place, "brig call order-store list-orders --state "), ["closed", "open"]);
+    place.brig(&["link", &place.bin().display().to_string()]);
+    assert_eq!(completed_by_fish(&place, "brig-order-store s"), ["say-text"]);
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_says_so_at_once_and_one_that_nobody_decides_is_refused() {
+    let place = Place::asking();
+    let output = place.brig(&["call", "billing", "refund", "--json", r#"{"soon": true}"#]);
+    let said = text(&output.stderr);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!((lines.len(), output.status.code(), output.stdout.len()), (2, Some(6), 0), "{said}");
+    let first = lines.first().copied().unwrap_or_default();
+    assert!(
+        first.starts_with("waiting: billing.refund needs a person's approval, for at most 1 s; ") && first.contains("brig approve ap_"),
+        "{said}"
+    );
+    assert!(lines.last().is_some_and(|line| line.starts_with("approval_expired: ")), "{said}");
+}
+
+#[test]
+fn a_call_that_a_person_denies_is_refused() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: only root can be two users");
+        return;
+    }
+    let place = Place::asking();
+    let mut command = place.command(&binary("brig"));
+    command.args(["call", "billing", "refund", "--json", r#"{"late": true}"#]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("brig runs");
+    let mut said = BufReader::new(child.stderr.take().expect("its errors"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("the note");
+    let id = line.trim().rsplit(' ').next().expect("an id").to_owned();
+    assert!(id.starts_with("ap_"), "{line}");
+    let mut other = acceptance::Client::connect_as(&place.brigd.admin_socket(), OTHER);
+    other.result("approvals.deny", &json!({"approval": id}));
+    line.clear();
+    said.read_line(&mut line).expect("why");
+    assert!(line.starts_with("approval_denied: "), "{line}");
+    assert_eq!(child.wait().expect("its end").code(), Some(6));
 }
 
 #[test]

@@ -4,24 +4,34 @@
 //! answer, or nobody knows.
 
 use crate::client::Client;
-use crate::connection::{Canceller, Ticket};
+use crate::connection::{ApprovalListener, Canceller, Ticket};
 use crate::error::Error;
-use brig_protocol::client::{FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, method};
+use brig_protocol::client::{
+    ApprovalNote, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, method,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// One call of a configured function, to be made with [`Client::call`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Call {
     function: String,
     input: Option<Box<RawValue>>,
     timeout: Option<Duration>,
     idempotency_key: Option<String>,
+    on_approval: Option<ApprovalListener>,
     fault: Option<String>,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("function", &self.function).field("input", &self.input).finish_non_exhaustive()
+    }
 }
 
 impl Call {
@@ -52,6 +62,15 @@ impl Call {
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Is told when the call waits for a person: also when another call of the same function
+    /// on this connection does. The function has to be named as `collection.function`. Runs
+    /// on the connection's task: it must not block.
+    #[must_use]
+    pub fn on_approval(mut self, listener: impl Fn(&ApprovalNote) + Send + Sync + 'static) -> Self {
+        self.on_approval = Some(Arc::new(listener));
         self
     }
 
@@ -115,7 +134,7 @@ impl Client {
     /// Calls a configured function. A call that was refused or failed is an answer; an
     /// [`Error`] means that there is none, and says whether anything ran.
     pub fn call(&self, call: &Call) -> Calling {
-        let sent = call.params().and_then(|params| self.connection().call(method::FUNCTIONS_CALL, &params));
+        let sent = call.params().and_then(|params| self.connection().call(method::FUNCTIONS_CALL, &params, call.on_approval.clone()));
         Calling { inner: sent.map_err(Some) }
     }
 }

@@ -11,7 +11,7 @@ mod wire;
 
 use crate::embedded::PrivateServer;
 use crate::error::Error;
-use brig_protocol::client::{EvaluateParams, method};
+use brig_protocol::client::{EvaluateParams, FunctionsCallParams, method};
 use brig_protocol::line::{Line, LineDecoder};
 use brig_protocol::rpc::{self, Id};
 use serde::Serialize;
@@ -24,7 +24,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use wire::{Unsent, Wire};
 
-pub(crate) use table::Offer;
+pub(crate) use table::{ApprovalListener, Offer};
 pub use ticket::Canceller;
 pub(crate) use ticket::Ticket;
 
@@ -149,9 +149,18 @@ impl Connection {
     }
 
     /// Sends a request that is cancelled when its ticket is dropped.
-    pub(crate) fn call(self: &Arc<Self>, method: &str, params: &impl Serialize) -> Result<Ticket, Error> {
+    /// Who listens hears of approvals that it waits for.
+    pub(crate) fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: &FunctionsCallParams<'_>,
+        listener: Option<ApprovalListener>,
+    ) -> Result<Ticket, Error> {
         let (mut ticket, _) = self.ticket(None)?;
         ticket.cancels = true;
+        if let Some(listener) = listener {
+            lock(&self.wire.table).watch(ticket.request, params.function.clone(), listener);
+        }
         ticket.send(method, params)
     }
 

@@ -1,100 +1,18 @@
 // `brig mcp` through the official client and the protocol's conformance suite.
-// BRIG and BRIGD name the binaries.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { test } from "node:test";
 import { promisify } from "node:util";
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-
-const HERE = dirname(fileURLToPath(import.meta.url));
-const { BRIG, BRIGD } = process.env;
-if (!BRIG || !BRIGD) throw new Error("BRIG and BRIGD must name the binaries; run tests/mcp");
-const ENV = { ...process.env, BRIG_SOCKET: "", BRIG_MCP_TOKEN: "" };
-const FOLDER = mkdtempSync(join(tmpdir(), "brig-mcp-"));
-const TOKEN = "a-token-of-the-tests-only";
-after(() => rmSync(FOLDER, { recursive: true, force: true }));
-
-/** Seconds that nobody else's processes sleep, by which this one is known. */
-const WAITS = `60.${process.pid}`;
-
-const FUNCTIONS = join(FOLDER, "functions.json");
-writeFileSync(
-  FUNCTIONS,
-  JSON.stringify({
-    orders: {
-      list: {
-        description: "List a customer's orders.",
-        inputSchema: { type: "object", properties: { customer: { type: "string" } }, required: ["customer"] },
-        outputSchema: { type: "array", items: { type: "object", properties: { id: { type: "string" }, amount: { type: "number" } }, required: ["id", "amount"] } },
-        examples: [{ description: "All of one customer", input: { customer: "c1" } }],
-        static: [{ id: "o1", amount: 40 }, { id: "o2", amount: 2 }],
-      },
-      wait: { command: ["sh", "-c", `echo started > ${join(FOLDER, "started")}; exec sleep ${WAITS}`] },
-      // Answers once the test has made this file: what the client was told before it has arrived.
-      until: { command: ["sh", "-c", `while [ ! -e ${join(FOLDER, "go")} ]; do sleep 0.02; done; echo true`] },
-      refund: { command: ["sh", "-c", "echo no money left >&2; exit 3"] },
-    },
-  }),
-);
-
-/** A file of many functions: what a large catalogue is. */
-function manyFunctions(count) {
-  const path = join(FOLDER, `many${count}.json`);
-  const names = ["create", "list", "update", "delete", "search"];
-  const nouns = ["Issue", "Order", "Customer", "Invoice", "Page", "Branch", "Message", "Event", "File", "User"];
-  const all = {};
-  for (let index = 0; index < count; index++) {
-    const verb = names[index % 5];
-    const noun = nouns[Math.floor(index / 5) % 10];
-    const collection = (all[`service${Math.floor(index / 50)}`] ??= {});
-    collection[`${verb}${noun}`] = {
-      description: `${verb[0].toUpperCase()}${verb.slice(1)} one ${noun.toLowerCase()} of the workspace, by its id or its fields.`,
-      inputSchema: {
-        type: "object",
-        properties: {
-          id: { type: "string", description: `Id of the ${noun.toLowerCase()}.` },
-          title: { type: "string", description: "Title, as it is shown." },
-          state: { type: "string", enum: ["open", "closed", "draft"] },
-          labels: { type: "array", items: { type: "string" } },
-          limit: { type: "integer", minimum: 1, maximum: 100, default: 30 },
-        },
-        required: ["id"],
-      },
-      outputSchema: { type: "object", properties: { id: { type: "string" }, url: { type: "string", format: "uri" } }, required: ["id"] },
-      static: { id: "x" },
-    };
-  }
-  writeFileSync(path, JSON.stringify(all));
-  return path;
-}
-
-async function stdio(args = ["--private", "--functions", FUNCTIONS], env = ENV) {
-  const client = new Client({ name: "tests", version: "1" });
-  const transport = new StdioClientTransport({ command: BRIG, args: ["mcp", ...args], env, stderr: "pipe" });
-  await client.connect(transport);
-  return client;
-}
-
-const run = (client, code, options, inputs) => client.callTool({ name: "execute", arguments: { code, ...(inputs ? { inputs } : {}) } }, undefined, options);
-
-/** Waits for a condition, and fails loudly when it does not come. */
-async function until(what, holds) {
-  const deadline = Date.now() + 60_000;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not come within 60 s`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
+import { BRIG, ENV, FOLDER, FUNCTIONS, HERE, TOKEN, WAITS, listening, manyFunctions, run, stdio, until } from "./harness.mjs";
 
 test("one tool declares every function and runs programs over them", async () => {
   const client = await stdio();
@@ -207,26 +125,12 @@ test("the sizes of the tool text are those of the document", async () => {
   for (const count of [5, 50, 500]) {
     const client = await stdio(["--private", "--functions", manyFunctions(count)]);
     const { tools } = await client.listTools();
-    const tokens = Math.round(JSON.stringify(tools).length / 4 / 10) * 10;
+    const tokens = Math.round(encode(JSON.stringify(tools)).length / 10) * 10;
     await client.close();
     const row = new RegExp(`\\| ${count} \\| ${tokens.toLocaleString("en-US")} \\|`);
     assert.match(text, row, `docs/mcp.md should say that ${count} functions are ${tokens.toLocaleString("en-US")} tokens`);
   }
 });
-
-/** A brigd on a socket of its own. */
-async function listening(socket) {
-  const child = spawn(BRIGD, ["--log", "warn", "--socket", socket], { stdio: ["ignore", "inherit", "inherit"] });
-  await until("brigd", async () => {
-    try {
-      await promisify(execFile)(BRIG, ["eval", "--socket", socket, "1"]);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  return child;
-}
 
 test("a brigd that went away is found again, and what is unchanged is not told", async () => {
   const socket = join(FOLDER, "brig.sock");
@@ -332,6 +236,10 @@ test("a Unix socket is for its user alone and goes away with its server", async 
   assert.ok(!existsSync(socket));
 });
 
+/** The scenarios about a server in general. All others ask for tools, resources and prompts of
+ * the suite's own test server, or for a capability that brig does not declare. */
+const GENERAL = ["server-initialize", "ping", "tools-list", "server-sse-polling", "server-sse-multiple-streams", "dns-rebinding-protection"];
+
 test("the conformance suite passes in what is not about its own test server", async (t) => {
   const { child, at } = await listen(["--listen", "127.0.0.1:0"], { BRIG_MCP_TOKEN: TOKEN });
   // The suite knows no tokens: what stands before the server adds it, and nothing else.
@@ -360,7 +268,14 @@ test("the conformance suite passes in what is not about its own test server", as
   await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   const suite = join(HERE, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
   const node = join(HERE, "node_modules/node/bin/node");
-  for (const scenario of ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"]) {
+  const { stdout: list } = await promisify(execFile)(node, [suite, "list"]);
+  const there = [...list.split("Client scenarios")[0].matchAll(/^ {2}- (\S+)/gm)].map((found) => found[1]);
+  const document = readFileSync(join(HERE, "../../docs/mcp.md"), "utf8");
+  for (const scenario of there) {
+    assert.ok(document.includes(`\`${scenario}\``), `docs/mcp.md does not say whether ${scenario} is run, and why not`);
+  }
+  for (const scenario of GENERAL) {
+    assert.ok(there.includes(scenario), scenario);
     const args = [suite, "server", "--url", `http://127.0.0.1:${proxy.address().port}/`, "--scenario", scenario];
     const { stdout, stderr } = await promisify(execFile)(node, args, { cwd: FOLDER, timeout: 180_000 }).catch((fault) => {
       throw new Error(`${scenario}: ${fault.stdout}\n${fault.stderr}`);

@@ -258,10 +258,14 @@ pub(crate) struct McpArgs {
     /// IANA time zone of the programs [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
-    /// Largest tool text that declares every function, in bytes (about four to a token);
+    /// Largest tool text that declares every function, in bytes (three to four to a token);
     /// above it functions are named, and the model looks them up
     #[arg(long, value_name = "BYTES", default_value_t = super::mcp::FULL_BYTES)]
     pub(crate) full_up_to: usize,
+    /// How long a program that waits for a person's approval keeps the model waiting, before
+    /// it is answered as pending; it goes on all the same
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    pub(crate) pending_after: Duration,
     /// Serve streamable HTTP instead of standard input and output: `unix:PATH`,
     /// `127.0.0.1:PORT` or `[::1]:PORT`
     #[arg(long, value_name = "ADDRESS")]

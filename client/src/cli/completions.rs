@@ -51,6 +51,25 @@ const ZSH: &str = r#"
     fi
 "#;
 
+/// After the script of fish: the same, also for the links that are there when it is read.
+const FISH: &str = r#"
+function __fish_brig_functions
+    set -l brig_words (commandline -opc)
+    set -l brig_name (string replace -r '.*/' '' -- $brig_words[1])
+    set -e brig_words[1]
+    if string match -q 'brig-*' -- $brig_name
+        set brig_words call (string sub -s 6 -- $brig_name) $brig_words
+    end
+    set -a brig_words (commandline -ct)
+    command brig __complete -- $brig_words 2>/dev/null
+end
+
+complete -c brig -n "__fish_brig_using_subcommand call functions" -f -a "(__fish_brig_functions)"
+for brig_link in (string replace -r '.*/' '' -- $PATH/brig-*)
+    complete -c $brig_link -f -a "(__fish_brig_functions)"
+end
+"#;
+
 /// Prints the script of a shell.
 pub(crate) fn completions(args: CompletionsArgs) -> Result<Exit, Fault> {
     terminal::out(&script(args.shell)?);
@@ -59,7 +78,7 @@ pub(crate) fn completions(args: CompletionsArgs) -> Result<Exit, Fault> {
 
 fn script(shell: ShellArg) -> Result<String, Fault> {
     match shell {
-        ShellArg::Fish => generated(Shell::Fish),
+        ShellArg::Fish => Ok(generated(Shell::Fish)? + FISH),
         ShellArg::Bash => Ok(within("bash", &generated(Shell::Bash)?, "_brig() {\n", BASH)? + BASH_LINKS),
         ShellArg::Zsh => {
             let script = within("zsh", &generated(Shell::Zsh)?, "_brig() {\n", ZSH)?;
@@ -94,7 +113,7 @@ mod tests {
             let script = script(shell).unwrap();
             assert!(script.contains("idempotency-key") && script.contains("evaluations"), "{shell:?}");
         }
-        assert!(!script(ShellArg::Fish).unwrap().contains("__complete"), "a hidden command is listed");
+        assert!(!generated(Shell::Fish).unwrap().contains("__complete"), "a hidden command is listed");
         assert!(script(ShellArg::Zsh).unwrap().starts_with("#compdef brig -P brig-*\n"));
     }
 }

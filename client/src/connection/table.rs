@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::functions::{Handlers, HostCall};
-use brig_protocol::client::{ApprovalNote, OutputNote, Warning};
+use brig_protocol::client::{ApprovalNote, CALL_PREFIX, OutputNote, Warning};
 use brig_protocol::rpc::Id;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 type OutputListener = Arc<dyn Fn(&OutputNote) + Send + Sync>;
 type CallListener = Arc<dyn Fn(&HostCall) + Send + Sync>;
-type ApprovalListener = Arc<dyn Fn(&ApprovalNote) + Send + Sync>;
+/// Is told of a call that waits for a person.
+pub(crate) type ApprovalListener = Arc<dyn Fn(&ApprovalNote) + Send + Sync>;
 type WarningListener = Arc<dyn Fn(&Warning) + Send + Sync>;
 
 /// What a request offers to its evaluation while that runs.
@@ -39,6 +40,8 @@ impl Offer {
 pub(super) struct Pending {
     pub(super) answer: oneshot::Sender<Result<Box<RawValue>, Error>>,
     pub(super) offer: Option<Arc<Offer>>,
+    /// For a call without a program: its function, and who is told that it waits.
+    asks: Option<(String, ApprovalListener)>,
     /// Whether brigd was asked to tell the id of the evaluation first.
     announced: bool,
     evaluation: Option<String>,
@@ -75,7 +78,7 @@ impl Table {
         self.last_id += 1;
         let offer = offer.filter(|offer| !offer.is_empty()).map(Arc::new);
         let announced = offer.is_some() && self.requests.values().any(Pending::is_unnamed);
-        self.requests.insert(self.last_id, Pending { answer, offer, announced, evaluation: None });
+        self.requests.insert(self.last_id, Pending { answer, offer, asks: None, announced, evaluation: None });
         Ok((self.last_id, announced))
     }
 
@@ -88,6 +91,23 @@ impl Table {
         let request = *self.requests.iter().find(|(_, pending)| pending.is_unnamed())?.0;
         self.name(request, evaluation);
         self.requests.get(&request).and_then(|pending| pending.offer.clone())
+    }
+
+    /// Whoever listens for approvals of calls of this function is told of one.
+    pub(super) fn watch(&mut self, request: i64, function: String, listener: ApprovalListener) {
+        if let Some(pending) = self.requests.get_mut(&request) {
+            pending.asks = Some((function, listener));
+        }
+    }
+
+    /// Who is to be told that something waits for a person. A call without a program has an
+    /// id that nobody was told, so all that call the function hear of it.
+    pub(super) fn approval_listeners(&mut self, note: &ApprovalNote) -> Vec<ApprovalListener> {
+        if !note.evaluation.starts_with(CALL_PREFIX) {
+            return self.offer(&note.evaluation).and_then(|offer| offer.on_approval.clone()).into_iter().collect();
+        }
+        let asks = self.requests.values().filter_map(|pending| pending.asks.as_ref());
+        asks.filter(|(function, _)| *function == note.function).map(|(_, listener)| Arc::clone(listener)).collect()
     }
 
     pub(super) fn name(&mut self, request: i64, evaluation: &str) {

@@ -157,10 +157,8 @@ impl Wire {
             }
             method::EVALUATION_APPROVAL => {
                 let note: ApprovalNote = read_params(told, params)?;
-                let listener = lock(&self.table).offer(&note.evaluation).and_then(|offer| offer.on_approval.clone());
-                if let Some(listener) = listener {
-                    listener(&note);
-                }
+                let listeners = lock(&self.table).approval_listeners(&note);
+                listeners.iter().for_each(|listener| listener(&note));
             }
             // A newer brigd may tell more.
             _ => {}

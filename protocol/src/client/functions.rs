@@ -9,6 +9,9 @@ use crate::rpc::present;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+/// What the ids of calls without a program begin with.
+pub const CALL_PREFIX: &str = "fc_";
+
 /// Whether a call whose effect is unknown may be made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -20,7 +20,7 @@ pub use evaluate::{CancelParams, Capture, CheckParams, EvaluateParams, Form, Lan
 pub use evaluations::{EvaluationState, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, WAIT_DEFAULT_MS, WAIT_MOST_MS};
 pub use function::{Effect, Example, FunctionDeclaration, FunctionMap, HostFunctions};
 pub use functions::{
-    ExampleShown, FunctionListed, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
+    CALL_PREFIX, ExampleShown, FunctionListed, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
     FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, Retry, ToolText,
 };
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};

@@ -3,12 +3,12 @@
 //! Owns their params and the status that they give. Never tells one principal about an
 //! evaluation of another: it is as unknown as one that never was.
 
-use super::{functions, params};
+use super::params;
 use crate::evaluation::Stop;
 use crate::journal::{JournalFault, Stored};
 use crate::service::Service;
 use brig_protocol::client::{
-    EvaluationState, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, WAIT_DEFAULT_MS, WAIT_MOST_MS,
+    CALL_PREFIX, EvaluationState, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, WAIT_DEFAULT_MS, WAIT_MOST_MS,
 };
 use brig_protocol::codes::RequestCode;
 use brig_protocol::rpc::ErrorData;
@@ -59,7 +59,7 @@ pub(crate) async fn wait(service: &Service, uid: u32, text: &str, stop: &Stop) -
 /// `evaluation_not_found` or `journal_unavailable`.
 pub(crate) async fn status(service: &Service, uid: u32, id: &str) -> Result<Status, ErrorData> {
     // A call without a program has a row as well, and its own kind of answer.
-    let stored = if id.starts_with(functions::CALL_PREFIX) { None } else { settled(service, uid, id).await? };
+    let stored = if id.starts_with(CALL_PREFIX) { None } else { settled(service, uid, id).await? };
     stored.map(told).unwrap_or_else(|| Err(not_found()))
 }
 

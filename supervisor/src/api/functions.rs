@@ -18,7 +18,7 @@ use crate::journal::{Effects, Keep};
 use crate::policy::Grant;
 use crate::records::Records;
 use brig_protocol::client::{
-    ApprovalNote, CallState, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
+    ApprovalNote, CALL_PREFIX, CallState, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
     FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, Operation, Outcome, method,
 };
 use brig_protocol::codes::{CallCode, RequestCode};
@@ -33,8 +33,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What the ids of calls without a program begin with.
-pub(super) const CALL_PREFIX: &str = "fc_";
 /// Slack between a function's own time and the end of all.
 const AFTERWARDS: Duration = Duration::from_secs(30);
 

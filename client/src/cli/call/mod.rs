@@ -19,6 +19,7 @@ use super::read::{self, Text};
 use super::run::Stops;
 use super::shell_args::{CallArgs, CallOptions};
 use super::{Fault, inputs, render, session, terminal};
+use brig::protocol::client::ApprovalNote;
 use brig::protocol::escape::escaped;
 use brig::protocol::limits::REQUEST_LINE_BYTES;
 use brig::{Call, CallState, Client, Error, FunctionsCallResult, FunctionsDescribeResult};
@@ -90,7 +91,7 @@ fn base(options: &CallOptions) -> Result<Option<Members>, Fault> {
 }
 
 async fn made(client: &Client, name: &str, input: Members, options: &CallOptions, command: &str) -> Result<Exit, Fault> {
-    let mut call = Call::new(name).input(input);
+    let mut call = Call::new(name).input(input).on_approval(|note| terminal::err(&waits(note)));
     if let Some(time) = options.timeout {
         call = call.timeout(time);
     }
@@ -112,6 +113,17 @@ async fn made(client: &Client, name: &str, input: Members, options: &CallOptions
         }
     };
     Ok(show(&answer.map_err(refusal)?, options, command))
+}
+
+/// The line that says what is waited for: also in a script's log, where nothing else would
+/// say why it stands still.
+fn waits(note: &ApprovalNote) -> String {
+    let seconds = note.expires_in_ms.div_ceil(1000);
+    let line = format!(
+        "waiting: {} needs a person's approval, for at most {seconds} s; an approver decides with: brig approve {}",
+        note.function, note.approval
+    );
+    format!("{}\n", escaped(&line, ERROR_BYTES))
 }
 
 /// Prints the value, or why there is none; the exit is that of the state.

@@ -1,9 +1,11 @@
 //! One program that a model sent.
 //!
-//! Owns the way from a tool call to an evaluation: its progress, and its cancellation.
-//! Never words a result: [`super::report`] does.
+//! Owns the way from a tool call to an evaluation, and what is told while it runs. Never
+//! words a result: [`super::report`] does; never waits for it: [`super::waiting`] does.
 
-use brig::{Client, Error, Evaluate, EvaluateResult, HostFunctions, Permissions, RequestedLimits};
+use super::waiting::Running;
+use brig::protocol::client::ApprovalNote;
+use brig::{Client, Evaluate, HostFunctions, Permissions, RequestedLimits};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
@@ -22,6 +24,8 @@ pub(super) struct Settings {
     pub(super) timeout: Option<Duration>,
     pub(super) limits: RequestedLimits,
     pub(super) time_zone: Option<String>,
+    /// How long a program that waits for a person keeps the model waiting.
+    pub(super) pending_after: Duration,
 }
 
 /// A program, as the model sent it.
@@ -30,15 +34,14 @@ pub(super) struct Program {
     pub(super) inputs: Option<Map<String, Value>>,
 }
 
-/// Runs a program; a request that is cancelled ends it, and what it did until then is
-/// still awaited.
-pub(super) async fn execute(
+/// Begins a program.
+pub(super) fn begin(
     client: &Client,
     (functions, permissions): (&HostFunctions, Option<Permissions<'static>>),
     settings: &Settings,
     program: Program,
     context: &RequestContext<RoleServer>,
-) -> Result<EvaluateResult, Error> {
+) -> Running {
     let mut request = Evaluate::new(program.code).host_functions(functions.clone()).limits(settings.limits);
     if let Some(inputs) = program.inputs {
         request = request.inputs(inputs);
@@ -52,43 +55,39 @@ pub(super) async fn execute(
     if let Some(permissions) = permissions {
         request = request.permissions(permissions);
     }
-    let (request, telling) = match context.meta.get_progress_token() {
+    let (asked, approvals) = mpsc::channel(WAITING);
+    let (request, events) = match context.meta.get_progress_token() {
         Some(token) => {
-            let (request, events) = told(request);
-            (request, Some(tokio::spawn(tell(events, token, context.peer.clone()))))
+            let (sender, events) = mpsc::channel(WAITING);
+            (told(request, asked, &sender), Some((events, token)))
         }
-        None => (request, None),
-    };
-    let mut evaluation = client.evaluate(request);
-    let canceller = evaluation.canceller();
-    let answer = tokio::select! {
-        answer = &mut evaluation => answer,
-        () = context.ct.cancelled() => {
-            canceller.cancel();
-            evaluation.await
+        None => {
+            let asks = move |note: &ApprovalNote| {
+                asked.try_send(note.clone()).ok();
+            };
+            (request.on_approval(asks), None)
         }
     };
-    // Progress comes before the answer or not at all.
-    if let Some(telling) = telling {
-        telling.await.ok();
-    }
-    answer
+    let telling = events.map(|(events, token)| tokio::spawn(tell(events, token, context.peer.clone())));
+    Running::new(client.evaluate(request), approvals, telling)
 }
 
 /// The request with listeners for what its caller may see happen.
-fn told(request: Evaluate) -> (Evaluate, mpsc::Receiver<String>) {
-    let (sender, events) = mpsc::channel(WAITING);
-    let output = sender.clone();
-    let request = request
+fn told(request: Evaluate, asked: mpsc::Sender<ApprovalNote>, sender: &mpsc::Sender<String>) -> Evaluate {
+    let (output, calls, approvals) = (sender.clone(), sender.clone(), sender.clone());
+    request
         .on_output(move |note| {
             for line in note.text.lines().filter(|line| !line.is_empty()) {
                 output.try_send(brig::protocol::escape::escaped(line, MESSAGE_BYTES)).ok();
             }
         })
         .on_call(move |call| {
-            sender.try_send(format!("calls {}", call.function())).ok();
-        });
-    (request, events)
+            calls.try_send(format!("calls {}", call.function())).ok();
+        })
+        .on_approval(move |note| {
+            approvals.try_send(format!("{} waits for a person's approval ({})", note.function, note.approval)).ok();
+            asked.try_send(note.clone()).ok();
+        })
 }
 
 /// Tells events one by one, until the evaluation has let go of its listeners.

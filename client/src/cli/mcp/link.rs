@@ -15,6 +15,9 @@ use tokio::sync::watch;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How often what there is to call is read again, while somebody would be told: brigd
+/// tells no client of a reload.
+const REFRESH: Duration = Duration::from_secs(5);
 /// Most sessions that are told of a change.
 const PEERS: usize = 256;
 
@@ -50,6 +53,39 @@ impl Link {
         self.renew(&now).await
     }
 
+    /// The same, with a catalogue that was read just now.
+    pub(super) async fn newest(&self) -> Result<Now, Error> {
+        let now = self.now().await?;
+        self.refresh(&now).await?;
+        Ok(self.now.borrow().clone())
+    }
+
+    /// Reads the catalogue again, and tells when it is another.
+    async fn refresh(&self, now: &Now) -> Result<(), Error> {
+        let catalogue = Arc::new(self.sources.read(&now.client).await?);
+        let changed = self.now.send_if_modified(|held| {
+            // One that was read later, or over a newer connection, stands.
+            let changed = Arc::ptr_eq(&held.catalogue, &now.catalogue) && *held.catalogue != *catalogue;
+            if changed {
+                held.catalogue = catalogue;
+            }
+            changed
+        });
+        if changed {
+            self.tell().await;
+        }
+        Ok(())
+    }
+
+    /// Tells every session that the tools are others.
+    async fn tell(&self) {
+        let peers = self.peers().clone();
+        for peer in peers {
+            // One that is gone does not need to know.
+            peer.notify_tool_list_changed().await.ok();
+        }
+    }
+
     /// Where functions come from.
     pub(super) const fn sources(&self) -> &Sources {
         &self.sources
@@ -69,11 +105,24 @@ impl Link {
         }
     }
 
-    /// Connects again whenever the connection is lost.
+    fn has_listeners(&self) -> bool {
+        self.now.receiver_count() > 0 || self.peers().iter().any(|peer| !peer.is_transport_closed())
+    }
+
+    /// Connects again whenever the connection is lost, and notices what changes meanwhile.
     pub(super) async fn watch(self: Arc<Self>) {
         loop {
             let now = self.now.borrow().clone();
-            now.client.closed().await;
+            tokio::select! {
+                () = now.client.closed() => {}
+                () = tokio::time::sleep(REFRESH) => {
+                    if self.has_listeners() {
+                        // A connection that is lost is found out by the other arm.
+                        self.refresh(&now).await.ok();
+                    }
+                    continue;
+                }
+            }
             terminal::complain("the connection to brigd was lost; connecting again");
             let mut pause = FIRST_PAUSE;
             while let Err(fault) = self.renew(&now).await {
@@ -98,11 +147,7 @@ impl Link {
             still_lost
         });
         if changed {
-            let peers = self.peers().clone();
-            for peer in peers {
-                // One that is gone does not need to know.
-                peer.notify_tool_list_changed().await.ok();
-            }
+            self.tell().await;
         }
         Ok(self.now.borrow().clone())
     }

@@ -1,16 +1,18 @@
 //! `brig mcp`: the functions of a principal, as one tool for a model.
 //!
 //! Owns starting and ending; [`server`] answers, [`catalogue`] is what there is to call,
-//! [`execute`] runs a program, [`report`] words its end, [`link`] keeps the connection to
-//! brigd. Standard output is the protocol's alone: everything else goes to standard
+//! [`execute`] begins a program, [`waiting`] waits for it, [`ask`] asks the user meanwhile,
+//! [`report`] words its end, [`link`] keeps the connection to brigd. Standard output is the protocol's alone: everything else goes to standard
 //! error. Never decides what a program may do: brigd does, for the user who runs this.
 
+mod ask;
 mod catalogue;
 mod execute;
 mod http;
 mod link;
 mod report;
 mod server;
+mod waiting;
 
 use super::args::{Global, McpArgs, requested_limits};
 use super::exit::Exit;
@@ -22,14 +24,19 @@ use server::Server;
 use std::sync::Arc;
 
 /// Largest tool text that declares every function, in bytes, unless the arguments say
-/// otherwise: about 6,000 tokens.
+/// otherwise: about 7,000 tokens.
 pub(crate) const FULL_BYTES: usize = 24 * 1024;
 
 /// Serves until the client goes away or a signal comes.
 pub(crate) async fn mcp(global: &Global, args: McpArgs) -> Result<Exit, Fault> {
     let listen = args.listen.as_deref().map(|address| http::Listen::of(address, args.token_file.as_deref())).transpose()?;
     let sources = Sources::new(functions_file::load(&args.functions)?, &args.allow, &args.deny, args.full_up_to)?;
-    let settings = execute::Settings { timeout: args.timeout, limits: requested_limits(&args.limit), time_zone: args.time_zone };
+    let settings = execute::Settings {
+        timeout: args.timeout,
+        limits: requested_limits(&args.limit),
+        time_zone: args.time_zone,
+        pending_after: args.pending_after,
+    };
     let link = Arc::new(Link::open(session::options(global), sources).await?);
     let watching = tokio::spawn(Arc::clone(&link).watch());
     let server = Server::new(Arc::clone(&link), settings);

@@ -3,6 +3,7 @@
 //! Owns the text and the structured form of a result: what went wrong, where, what to do
 //! instead, and what was done that is not undone. Never leaves a cut unsaid.
 
+use brig::protocol::client::ApprovalNote;
 use brig::{CallRecord, CallState, Error, EvaluateResult, EvaluationError, Outcome};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
@@ -35,6 +36,32 @@ pub(super) fn failure(error: &Error) -> CallToolResult {
     let code = crate::cli::render::error_object(error);
     let text = crate::cli::render::client_error(error);
     finished(text, json!({ "error": code }), true)
+}
+
+/// A program that goes on once a person has said yes to a call of it.
+pub(super) fn pending(evaluation: &str, asked: &[ApprovalNote]) -> CallToolResult {
+    let name = |note: &ApprovalNote| format!("- {} ({}), for at most {} s", note.function, note.approval, note.expires_in_ms / 1000);
+    let list: Vec<String> = asked.iter().map(name).collect();
+    let text = format!(
+        "pending: the program is not over. It has asked for a person's approval of\n{}\n\nIt goes on by itself once they decide \
+         (brig approve); neither you nor your user can. Do not send the program again: it would run twice. Say that it waits, and \
+         ask later how it went on with {{\"evaluation\": {evaluation:?}}} as the arguments of execute.",
+        list.join("\n")
+    );
+    let approvals: Vec<Value> = asked
+        .iter()
+        .map(|note| json!({"function": note.function, "call": note.call, "approval": note.approval, "expiresInMs": note.expires_in_ms}))
+        .collect();
+    finished(text, json!({"state": "waiting_for_approval", "evaluation": evaluation, "approvals": approvals}), false)
+}
+
+/// A program that is not one of those that wait.
+pub(super) fn not_kept(evaluation: &str) -> CallToolResult {
+    let id = brig::protocol::escape::escaped(evaluation, 100);
+    wrong(&format!(
+        "no program {id:?} waits here: its end was told already, or it was cancelled, or brig mcp was started anew. If its effects \
+         matter, find out what it did before you run anything again."
+    ))
 }
 
 /// A tool that was not asked rightly, or whose answer is no program's.

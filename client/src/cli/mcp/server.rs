@@ -7,6 +7,7 @@ use super::catalogue::Catalogue;
 use super::execute::{self, Program, Settings};
 use super::link::{Link, Now};
 use super::report;
+use super::waiting::{Heard, Kept, Running};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
@@ -21,24 +22,45 @@ use std::sync::Arc;
 pub(super) struct Server {
     link: Arc<Link>,
     settings: Arc<Settings>,
+    kept: Arc<Kept>,
 }
 
 impl Server {
     /// Over this connection.
     pub(super) fn new(link: Arc<Link>, settings: Settings) -> Self {
-        Self { link, settings: Arc::new(settings) }
+        Self { link, settings: Arc::new(settings), kept: Arc::default() }
     }
 
     async fn execute(&self, now: &Now, arguments: JsonObject, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let program = match program(arguments) {
-            Ok(program) => program,
+        let running = match asked(arguments) {
+            Ok(Asked::Program(program)) => {
+                let sources = self.link.sources();
+                let may = (sources.declared(), sources.permissions(&now.catalogue));
+                Box::new(execute::begin(&now.client, may, &self.settings, program, context))
+            }
+            Ok(Asked::Evaluation(id)) => match self.kept.take(&id) {
+                Some(running) => running,
+                None => return report::not_kept(&id),
+            },
             Err(why) => return report::wrong(&why),
         };
-        let sources = self.link.sources();
-        let may = (sources.declared(), sources.permissions(&now.catalogue));
-        match execute::execute(&now.client, may, &self.settings, program, context).await {
-            Ok(result) => report::result(&result),
-            Err(error) => report::failure(&error),
+        self.heard(running, context).await
+    }
+
+    /// The end of a program, or that it waits for a person.
+    async fn heard(&self, mut running: Box<Running>, context: &RequestContext<RoleServer>) -> CallToolResult {
+        loop {
+            running = match running.wait(self.settings.pending_after, context).await {
+                Heard::Ended(answer) => return answer.map_or_else(|error| report::failure(&error), |result| report::result(&result)),
+                Heard::Waits(running) => {
+                    let asked = running.asked().to_vec();
+                    match self.kept.keep(running) {
+                        Ok(id) => return report::pending(&id, &asked),
+                        // There is no room to keep it: the model waits on.
+                        Err(running) => running,
+                    }
+                }
+            }
         }
     }
 
@@ -72,13 +94,27 @@ fn text_result(text: String) -> CallToolResult {
     CallToolResult::success(vec![rmcp::model::ContentBlock::text(text)])
 }
 
-/// The program in the arguments of `execute`.
-fn program(mut arguments: JsonObject) -> Result<Program, String> {
+/// What `execute` is asked.
+enum Asked {
+    /// To run this.
+    Program(Program),
+    /// How the program went on that was waiting for a person.
+    Evaluation(String),
+}
+
+fn asked(mut arguments: JsonObject) -> Result<Asked, String> {
     let form = "execute takes {\"code\": \"the program\", \"inputs\": {…}}; inputs may be left out";
+    let later = "{\"evaluation\": \"ev_…\"} alone asks for a program that waits for approval";
+    if let Some(evaluation) = arguments.remove("evaluation").filter(|evaluation| !evaluation.is_null()) {
+        return match evaluation {
+            Value::String(id) if arguments.values().all(Value::is_null) => Ok(Asked::Evaluation(id)),
+            _ => Err(format!("\"evaluation\" must be a string, and nothing may be beside it. {form}; {later}")),
+        };
+    }
     let code = match arguments.remove("code") {
         Some(Value::String(code)) => code,
         Some(_) => return Err(format!("\"code\" must be a string. {form}")),
-        None => return Err(format!("there is no \"code\". {form}")),
+        None => return Err(format!("there is no \"code\". {form}; {later}")),
     };
     let inputs = match arguments.remove("inputs") {
         None | Some(Value::Null) => None,
@@ -86,8 +122,8 @@ fn program(mut arguments: JsonObject) -> Result<Program, String> {
         Some(_) => return Err(format!("\"inputs\" must be an object. {form}")),
     };
     match arguments.keys().next() {
-        Some(odd) => Err(format!("there is no argument {odd:?}. {form}")),
-        None => Ok(Program { code, inputs }),
+        Some(odd) => Err(format!("there is no argument {odd:?}. {form}; {later}")),
+        None => Ok(Asked::Program(Program { code, inputs })),
     }
 }
 
@@ -102,7 +138,8 @@ fn tools(catalogue: &Catalogue) -> Vec<Tool> {
     let code = json!({"type": "string", "description": "The program."});
     let inputs =
         json!({"type": "object", "description": "The global `inputs` of the program: pass data here instead of writing it into the code."});
-    let execute = schema(json!({"code": code, "inputs": inputs}), "code");
+    let evaluation = json!({"type": "string", "description": "Instead of code: the id of a program that waits for approval."});
+    let execute = schema(json!({"code": code, "inputs": inputs, "evaluation": evaluation}), &[]);
     let mut tools = vec![
         Tool::new("execute", catalogue.text.clone(), execute)
             .with_title("Run a program")
@@ -116,7 +153,7 @@ fn tools(catalogue: &Catalogue) -> Vec<Tool> {
             Tool::new(
                 "search",
                 "Find functions for `execute` by words; gives names with a line on each, best first.",
-                schema(query, "query"),
+                schema(query, &["query"]),
             )
             .with_title("Find functions")
             .with_annotations(looks()),
@@ -125,7 +162,7 @@ fn tools(catalogue: &Catalogue) -> Vec<Tool> {
             Tool::new(
                 "describe",
                 "TypeScript declarations of functions, to be read before a program calls them.",
-                schema(names, "functions"),
+                schema(names, &["functions"]),
             )
             .with_title("Read declarations")
             .with_annotations(looks()),
@@ -134,8 +171,8 @@ fn tools(catalogue: &Catalogue) -> Vec<Tool> {
     tools
 }
 
-fn schema(properties: Value, required: &str) -> JsonObject {
-    let schema = json!({"type": "object", "properties": properties, "required": [required], "additionalProperties": false});
+fn schema(properties: Value, required: &[&str]) -> JsonObject {
+    let schema = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     if let Value::Object(schema) = schema { schema } else { JsonObject::new() }
 }
 
@@ -152,7 +189,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let now = self.link.now().await.map_err(|fault| ErrorData::internal_error(crate::cli::render::client_error(&fault), None))?;
+        let now = self.link.newest().await.map_err(|fault| ErrorData::internal_error(crate::cli::render::client_error(&fault), None))?;
         Ok(ListToolsResult::with_all_items(tools(&now.catalogue)))
     }
 

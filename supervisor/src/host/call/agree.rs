@@ -108,6 +108,8 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             let (code, sentence) = not_parked(function, &fault);
             refused(code, sentence)
         })?;
+        // Before anybody is told: who hears of the wait finds the clock standing.
+        let still = self.wall.park();
         self.client.parked(&ApprovalNote {
             evaluation: self.evaluation.clone(),
             call: pending.call,
@@ -115,7 +117,9 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             approval: parked.id().to_owned(),
             expires_in_ms: u64::try_from(terms.wait.as_millis()).unwrap_or(u64::MAX),
         });
-        let answer = self.answer(function, parked).await?;
+        let answer = self.answer(function, parked).await;
+        drop(still);
+        let answer = answer?;
         let why = terms.why.as_deref().map(|why| format!(" ({})", brig_protocol::escape::escaped(why, 300))).unwrap_or_default();
         match answer {
             Answer::Approved => Ok(Agreement { terms, policy_version: Arc::clone(&grant.version), input_sha256: input_sha256.to_owned() }),
@@ -129,10 +133,9 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
         }
     }
 
-    /// The function's own time-out does not run while a person thinks; all else that ends
-    /// a call ends the wait.
+    /// What was said. The function's own time-out does not run while a person thinks; all
+    /// else that ends a call ends the wait.
     async fn answer(&self, function: &Function, parked: approvals::Parked) -> Result<Answer, Refused> {
-        let _still = self.wall.park();
         tokio::select! {
             biased;
             stop = self.stopped(None, function) => Err(too_late(function, stop)),
