@@ -91,7 +91,10 @@ fn a_check_of_the_configuration_tells_everything_at_once_with_place_and_remedy()
     fs::remove_file(functions.join("mail.toml")).expect("a file");
     fs::write(&file, "[principals.\"uid:7\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"store.*\"] }]\n").expect("a file");
     let (code, told) = config_check(&file, &[]);
-    assert!(code == Some(0) && told.contains("store.refund may change something") && told.contains("2 functions are configured"), "{told}");
+    assert!(
+        code == Some(0) && told.contains("\"store.refund\" may change something") && told.contains("2 functions are configured"),
+        "{told}"
+    );
     assert_eq!(config_check(&file, &["--strict"]).0, Some(2));
 }
 
