@@ -60,7 +60,8 @@ impl Place {
         let billing = function(&probe, "refund", "effect = \"write\"", "args = [\"echo\"]");
         fs::write(folder.path().join("functions.d/billing.toml"), billing).expect("functions");
         let functions = folder.path().join("functions.d").display().to_string();
-        let brigd = BrigdOptions::default().config(&format!("[functions]\ndir = {functions:?}\n")).start();
+        let brigd =
+            BrigdOptions::default().config(&format!("[functions]\ndir = {functions:?}\n")).state(&folder.path().join("state")).start();
         Self { folder, brigd }
     }
 
