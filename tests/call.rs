@@ -78,7 +78,8 @@ impl Place {
         let billing = function(&probe, "refund", "effect = \"write\"", "args = [\"echo\"]");
         fs::write(folder.path().join("functions.d/billing.toml"), billing).expect("functions");
         let functions = folder.path().join("functions.d").display().to_string();
-        let brigd = start(&format!("[functions]\ndir = {functions:?}\n"));
+        let state = folder.path().join("state").display().to_string();
+        let brigd = start(&format!("[server]\nstate_dir = {state:?}\n[functions]\ndir = {functions:?}\n"));
         Self { folder, brigd }
     }
 

@@ -67,7 +67,7 @@ impl Place {
 
     fn options(&self, config: &str) -> BrigdOptions {
         let folder = self.path("functions.d").display().to_string();
-        BrigdOptions::default().config(&format!("{config}\n[functions]\ndir = {folder:?}\n"))
+        BrigdOptions::default().config(&format!("{config}\n[functions]\ndir = {folder:?}\n")).state(&self.path("state"))
     }
 
     fn brigd(&self) -> Brigd {
@@ -450,7 +450,7 @@ fn a_call_with_a_key_is_answered_and_never_run_again_after_kill_9_at_every_stage
     for (stage, ran, state, ended) in STAGES {
         let place = Place::new();
         keep_open(&gated(&place, ""));
-        let options = || place.options("").state(&place.path("state"));
+        let options = || place.options("");
         let mut brigd = options().env("BRIG_TEST_KILL_AT", &stage.to_string()).start();
         let mut client = brigd.connect();
         client.request("functions.call", &request);
@@ -475,7 +475,7 @@ fn a_call_with_a_key_is_answered_and_never_run_again_after_kill_9_at_every_stage
 fn a_call_that_runs_when_brigd_is_killed_is_unknown_and_its_key_is_for_nothing_else() {
     let place = Place::new();
     let fifo = gated(&place, "");
-    let options = || place.options("").state(&place.path("state"));
+    let options = || place.options("");
     let request = json!({"function": "shop.gate", "idempotencyKey": "once"});
     let mut brigd = options().start();
     let mut client = brigd.connect();
@@ -506,7 +506,7 @@ fn a_call_that_runs_when_brigd_is_killed_is_unknown_and_its_key_is_for_nothing_e
 fn calls_without_a_program_do_not_fill_the_journal() {
     let place = Place::new();
     place.collection("shop", &place.function("echo", "", "args = [\"echo\"]"));
-    let brigd = place.options("[journal]\nevaluations_each = 3").state(&place.path("state")).start();
+    let brigd = place.options("[journal]\nevaluations_each = 3").start();
     let mut client = brigd.connect();
     for _ in 0..8 {
         assert_eq!(value(&mut client, "shop.echo", &json!({"a": 1})), json!({"a": 1}));
@@ -557,6 +557,151 @@ fn a_call_that_waits_for_its_place_does_not_run_once_a_reload_denies_it() {
 }
 
 #[test]
+fn without_a_state_directory_a_function_that_may_change_something_is_not_there_and_the_log_says_why() {
+    let place = Place::new();
+    place.collection("look", &place.function("echo", "effect = \"read\"", "args = [\"echo\"]"));
+    place.collection(
+        "act",
+        &(place.function("echo", "", "args = [\"echo\"]") + &place.function("see", "effect = \"read\"", "args = [\"echo\"]")),
+    );
+    let folder = place.path("functions.d").display().to_string();
+    let options = BrigdOptions::default().config(&format!("[functions]\ndir = {folder:?}\n"));
+    let brigd = options.clone().start();
+    let mut client = brigd.connect();
+    assert_eq!(value(&mut client, "look.echo", &json!({"a": 1})), json!({"a": 1}));
+    for function in ["act.echo", "act.see"] {
+        let answer = client.call("functions.call", &json!({"function": function, "input": {}}));
+        assert_eq!(answer.pointer("/error/data/code"), Some(&json!("invalid_params")), "{answer}");
+        assert!(answer.to_string().contains("there is no configured function"), "{answer}");
+    }
+    for part in ["act.toml", "functions.echo.effect", "server.state_dir", "--state DIR"] {
+        assert!(brigd.log().contains(part), "{part}: {}", brigd.log());
+    }
+    // A check by hand has not what systemd gives to the service, and only says so.
+    let check = options.arg("--check").try_start().expect_err("it ends");
+    assert!(check.contains("3 functions are configured") && check.contains("act.echo may change something"), "{check}");
+    let brigd = place.brigd();
+    assert_eq!(value(&mut brigd.connect(), "act.echo", &json!({"a": 2})), json!({"a": 2}));
+}
+
+/// Who decides about calls of the gate in [`approved_and_waiting`].
+const APPROVER: u32 = 20_002;
+
+/// A call of the gate that was approved and waits for its place, which another has; its
+/// program is about to hear of `svc.told`.
+struct Approved {
+    brigd: Brigd,
+    client: Client,
+    program: u64,
+    told: Value,
+}
+
+fn asking(place: &Place, rule: &str) -> String {
+    let folder = place.path("functions.d").display().to_string();
+    let audit = place.path("audit").display().to_string();
+    format!(
+        "[admin]\napprovers = [\"uid:{APPROVER}\"]\n[audit]\ndir = {audit:?}\n[functions]\ndir = {folder:?}\n\
+         [principals.\"*\"]\ncallbacks = \"allow\"\nhost_function = {{ default = \"allow\", rules = [{{ patterns = [\"shop.gate\"], {rule} }}] }}\n"
+    )
+}
+
+fn approved_and_waiting(place: &Place) -> Approved {
+    let rule = format!("mode = \"ask\", when = {{ required = [\"who\"] }}, ask = {{ approvers = [\"uid:{APPROVER}\"] }}");
+    let brigd = BrigdOptions::default().config(&asking(place, &rule)).admin().start();
+    let mut client = brigd.connect();
+    client.request("functions.call", &json!({"function": "shop.gate"}));
+    until("the first is in", || marks(place) == 1);
+    let source = "const gate = shop.gate({ who: 1 }); gate.catch(() => 0); await svc.told({}); await other.echo({}); await svc.told({}); return await gate";
+    let program = client.request("evaluate", &json!({"source": source, "hostFunctions": {"svc": {"told": {}}}}));
+    let (mut note, mut asked) = (None, None);
+    while note.is_none() || asked.is_none() {
+        let message = client.next_message();
+        match message.get("method").and_then(Value::as_str) {
+            Some("evaluation.approval") => note = message.pointer("/params/approval").and_then(Value::as_str).map(str::to_owned),
+            _ => asked = Some(message),
+        }
+    }
+    let (note, asked) = (note.expect("an approval"), asked.expect("a call"));
+    let mut approver = Client::connect_as(&brigd.admin_socket(), APPROVER);
+    let shown = approver.result("approvals.show", &json!({"approval": note}));
+    let hash = shown.pointer("/approval/inputSha256").expect("a hash");
+    approver.result("approvals.approve", &json!({"approval": note, "inputSha256": hash}));
+    // Once it asks its client again, a whole call was made since the yes: the gate's waits.
+    client.take_call(&asked, &mut Handlers::none().on("svc.told", json!({"kind": "static", "result": 1})));
+    let told = client.next_message();
+    assert_eq!(told.pointer("/params/function"), Some(&json!("svc.told")), "{told}");
+    assert_eq!(marks(place), 1, "it ran beside the other");
+    Approved { brigd, client, program, told }
+}
+
+impl Approved {
+    /// The answer of the program.
+    fn answer(&mut self) -> Value {
+        self.client.take_call(&self.told, &mut Handlers::none().on("svc.told", json!({"kind": "static", "result": 1})));
+        loop {
+            let message = self.client.next_message();
+            if message.get("id").and_then(Value::as_u64) == Some(self.program) {
+                return message.get("result").expect("a result").clone();
+            }
+        }
+    }
+
+    /// What is on record of the end of the gate's call in the program.
+    fn recorded(&self) -> Vec<Value> {
+        let told = self.brigd.admin().result("audit.tail", &json!({"lines": 100}));
+        let records = told.get("records").and_then(Value::as_array).expect("records").clone();
+        let of_it = |record: &Value| record.get("function") == Some(&json!("shop.gate")) && record.get("call") == Some(&json!(1));
+        records.into_iter().filter(of_it).collect()
+    }
+}
+
+fn waiting_place() -> Option<(Place, PathBuf)> {
+    if !is_root() {
+        eprintln!("skipped: only root can be several users");
+        return None;
+    }
+    let place = Place::new();
+    let fifo = gated(&place, "concurrency = 1");
+    place.collection("other", &place.function("echo", "", "args = [\"echo\"]"));
+    Some((place, fifo))
+}
+
+#[test]
+fn an_approved_call_that_waits_for_its_place_runs_when_there_is_one() {
+    let Some((place, fifo)) = waiting_place() else { return };
+    let mut approved = approved_and_waiting(&place);
+    keep_open(&fifo);
+    let result = approved.answer();
+    assert_eq!((result.get("outcome"), result.get("value")), (Some(&json!("succeeded")), Some(&json!(true))), "{result}");
+    assert_eq!(result.pointer("/calls/0/state"), Some(&json!("completed")), "{result}");
+    assert_eq!(marks(&place), 2);
+}
+
+#[test]
+fn a_yes_is_worth_nothing_for_a_call_that_is_denied_or_revoked_while_it_waits_for_its_place() {
+    for (ends, code) in [("reload", "permission_denied"), ("revoke", "revoked")] {
+        let Some((place, fifo)) = waiting_place() else { return };
+        let mut approved = approved_and_waiting(&place);
+        let mut admin = approved.brigd.admin();
+        if ends == "reload" {
+            fs::write(approved.brigd.folder().join("brig.toml"), asking(&place, "mode = \"deny\"")).expect("the configuration");
+            admin.result("policy.reload", &json!({}));
+        } else {
+            admin.result("functions.revoke", &json!({"pattern": "shop.gate"}));
+        }
+        keep_open(&fifo);
+        let result = approved.answer();
+        assert_eq!(result.pointer("/calls/0/function"), Some(&json!("shop.gate")), "{result}");
+        assert_eq!(result.pointer("/calls/0/state"), Some(&json!("refused")), "{ends}: {result}");
+        assert_eq!(result.pointer("/calls/0/code"), Some(&json!(code)), "{ends}: {result}");
+        assert_eq!(marks(&place), 1, "{ends}: it ran");
+        let records = approved.recorded();
+        let refused = |record: &Value| record.get("event") == Some(&json!("call_refused")) && record.get("code") == Some(&json!(code));
+        assert!(records.iter().any(refused), "{ends}: {records:#?}");
+    }
+}
+
+#[test]
 fn no_more_calls_begin_in_a_minute_than_may() {
     let place = Place::new();
     place.collection("shop", &place.function("echo", "calls_per_minute = 3", "args = [\"echo\"]"));
@@ -600,6 +745,9 @@ fn a_user_whom_brigd_does_not_run_as_sees_no_function_of_the_operator() {
     place.collection("shop", &format!("[functions.echo.command]\nprogram = {program:?}\nargs = [\"echo\"]\n"));
     let mut options = place.options("");
     options.uid = Some(OTHER);
+    fs::create_dir(place.path("state")).expect("a folder");
+    place.mode(Path::new("state"), 0o700);
+    std::os::unix::fs::chown(place.path("state"), Some(OTHER), Some(OTHER)).expect("its owner");
     let brigd = options.start();
     assert!(brigd.log().contains("functions are configured"), "{}", brigd.log());
     // Root may evaluate there, and is not the user that brigd runs as.

@@ -7,7 +7,7 @@
 use crate::audit::event::{By, policy_refused, policy_reloaded};
 use crate::config::layers::Layers;
 use crate::config::{Config, ConfigFault, fault};
-use crate::host::configured::{self, Catalogue, Disabled};
+use crate::host::configured::{self, Catalogue, Disabled, Kept};
 use crate::host::redact;
 use crate::policy::Policy;
 use crate::policy::selector::SystemAccounts;
@@ -84,7 +84,8 @@ impl Service {
 
     fn read_again(&self) -> Result<Again, ConfigFault> {
         let (config, layers) = self.source.read()?;
-        let catalogue = read_functions(&config, self.source.arguments.config.as_deref());
+        // By the state directory that brigd has: another is taken only by a restart.
+        let catalogue = read_functions(&config, self.source.arguments.config.as_deref(), kept(&self.config));
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref());
         let policy = policy.and_then(|policy| self.check_kept(&policy).map(|()| policy)).map_err(|fault| layers.placed(fault))?;
         // Who may speak on the admin socket is what the start said, whatever the file says now.
@@ -166,15 +167,20 @@ pub(crate) fn check_kept(policy: &Policy, state: Option<&Path>) -> Result<(), Co
 /// What the operator has configured. A file that can not be used is told, and nothing else
 /// is wrong with it. Loaded when the nursery is there: it was started before any credential
 /// was read.
-pub(crate) fn functions(config: &Config, file: Option<&Path>) -> Catalogue {
-    let catalogue = read_functions(config, file);
+pub(crate) fn functions(config: &Config, file: Option<&Path>, kept: Kept) -> Catalogue {
+    let catalogue = read_functions(config, file, kept);
     take_over(&catalogue);
     catalogue
 }
 
-fn read_functions(config: &Config, file: Option<&Path>) -> Catalogue {
+fn read_functions(config: &Config, file: Option<&Path>, kept: Kept) -> Catalogue {
     let Some(folder) = config.functions.folder(file) else { return Catalogue::default() };
-    configured::load(&folder, &configured::Source::of_process())
+    configured::load(&folder, &configured::Source::of_process(), kept)
+}
+
+/// Whether calls of functions that may change something are kept anywhere.
+pub(crate) const fn kept(config: &Config) -> Kept {
+    if config.server.state_dir.is_some() { Kept::OnDisk } else { Kept::Nowhere }
 }
 
 /// Says what there is, and hides its credentials from now on.

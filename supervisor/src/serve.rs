@@ -8,6 +8,7 @@ use crate::audit::Event;
 use crate::audit::event::{By, StopReason};
 use crate::config::Config;
 use crate::connection;
+use crate::host::configured::Kept;
 use crate::listener::{BindFault, Listener, Peer};
 use crate::metrics;
 use crate::notify;
@@ -59,12 +60,17 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     };
     let sandbox = pool.sandbox();
     let layers = sandbox.layers.join(", ");
-    let catalogue = reload::functions(&config, arguments.config.as_deref());
+    // A check by hand has not the state directory that systemd gives to the service.
+    let kept = if arguments.check { Kept::OnDisk } else { reload::kept(&config) };
+    let catalogue = reload::functions(&config, arguments.config.as_deref(), kept);
     if arguments.check {
         println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
         println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
         pool.shutdown().await;
         println!("brigd: {} functions are configured", catalogue.count());
+        if let Some(first) = catalogue.writing().next().filter(|_| reload::kept(&config) == Kept::Nowhere) {
+            println!("brigd: {first} may change something: it is used only where there is a state directory (server.state_dir, --state)");
+        }
         return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
     // Before anyone can connect: what a crash left is told to whoever asks.

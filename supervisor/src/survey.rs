@@ -7,12 +7,12 @@
 use crate::admin::{People, Revocations};
 use crate::config::Config;
 use crate::config::layers::Layers;
-use crate::host::configured::{self, Catalogue};
+use crate::host::configured::{self, Catalogue, Kept};
 use crate::journal::StateDir;
 use crate::policy::Policy;
 use crate::policy::lint::{self, Known, Warning};
 use crate::policy::selector::{Accounts as _, SystemAccounts};
-use crate::reload::check_kept;
+use crate::reload::{check_kept, kept};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -59,21 +59,21 @@ pub(crate) fn look(file: &Path, given: &Given) -> Found {
         Ok(layers) => layers,
         Err(fault) => {
             found.errors.extend(fault.each().iter().map(ToString::to_string));
-            return with_functions(found, &Config::default(), file, given).0;
+            return with_functions(found, &Config::default(), file, given, Kept::OnDisk).0;
         }
     };
     found.files.clone_from(&layers.files);
     match layers.config() {
         Ok(mut config) => {
             config.server.state_dir = state_dir(&config, file, given);
-            let (mut found, catalogue) = with_functions(found, &config, file, given);
+            let (mut found, catalogue) = with_functions(found, &config, file, given, kept(&config));
             policy(&config, &layers, &catalogue, &mut found);
             places(&config, file, given, &mut found);
             found
         }
         Err(fault) => {
             found.errors.extend(fault.each().iter().map(ToString::to_string));
-            with_functions(found, &Config::default(), file, given).0
+            with_functions(found, &Config::default(), file, given, Kept::OnDisk).0
         }
     }
 }
@@ -88,14 +88,16 @@ fn state_dir(config: &Config, file: &Path, given: &Given) -> Option<PathBuf> {
     given.state.clone().or_else(|| config.server.state_dir.clone()).or_else(inherited).or_else(of_unit)
 }
 
-fn with_functions(mut found: Found, config: &Config, file: &Path, given: &Given) -> (Found, Catalogue) {
+/// The functions too. Where the configuration can not be read nobody knows of a state
+/// directory, and a second fault about that would be noise.
+fn with_functions(mut found: Found, config: &Config, file: &Path, given: &Given, kept: Kept) -> (Found, Catalogue) {
     let mut source = configured::Source::of_process();
     if let Some(folder) = &given.credentials {
         source.folder = Some(folder.clone());
     } else if source.folder.is_none() && is_service(file) {
         source.folder = Some(SERVICE_CREDENTIALS.into());
     }
-    let catalogue = config.functions.folder(Some(file)).map(|folder| configured::load(&folder, &source)).unwrap_or_default();
+    let catalogue = config.functions.folder(Some(file)).map(|folder| configured::load(&folder, &source, kept)).unwrap_or_default();
     found.errors.extend(catalogue.disabled().iter().map(ToString::to_string));
     found.functions = catalogue.count();
     (found, catalogue)

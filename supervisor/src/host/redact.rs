@@ -2,16 +2,20 @@
 //!
 //! Owns the one list of forms in which a credential is looked for, and putting
 //! `[redacted:NAME]` in its place: as it is, in base64 (standard and URL alphabet, with
-//! whatever stands before it), percent-encoded, escaped as in JSON, in hexadecimal, and
-//! each long line of one that has several. Never holds back a text: what can not be
-//! mended is refused by its caller.
+//! whatever stands before it), in hexadecimal, and each long line of one that has several;
+//! each of these also where any of its characters are percent-encoded, escaped with a
+//! backslash, or HTML entities, mixed and up to three times over ([`decoded`]), and a space
+//! is a `+`. Never holds back a text: what can not be mended is refused by its caller.
 //!
-//! What it can not see: a credential cut into parts, compressed, encrypted, or encoded
-//! twice. That a function gives a credential away at all is a fault of the function; this
-//! is the net below it.
+//! What it can not see: a credential cut into parts, compressed, encrypted, encoded twice
+//! in base64 or hexadecimal, in base64 with line breaks, in UTF-16, quoted-printable or
+//! punycode, or with HTML's names for characters outside of ASCII. That a function gives a
+//! credential away at all is a fault of the function; this is the net below it.
 //!
 //! The forms are copies of the credentials. They live as long as brigd, in a process that
 //! nobody may trace and that leaves no core.
+
+mod decoded;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER};
@@ -57,6 +61,9 @@ struct Forms {
     /// Hexadecimal digits, which may be of either case.
     folded: AhoCorasick,
     folded_forms: Vec<Form>,
+    /// Credentials with a space, every `+` of which is one as well: so forms write it.
+    spaced: Option<AhoCorasick>,
+    spaced_forms: Vec<Form>,
 }
 
 /// Where something was found.
@@ -88,10 +95,14 @@ impl Redactor {
         }
         let mut exact: BTreeSet<(Vec<u8>, usize, bool)> = BTreeSet::new();
         let mut folded: BTreeSet<(Vec<u8>, usize, bool)> = BTreeSet::new();
+        let mut spaced: BTreeSet<(Vec<u8>, usize, bool)> = BTreeSet::new();
         for (of, Planted { text, .. }) in planted.iter().enumerate() {
             for part in parts(text) {
                 exact.extend(exact_forms(part).into_iter().map(|(form, cut)| (form, of, cut)));
                 folded.extend(folded_forms(part).into_iter().map(|form| (form, of, false)));
+                spaced.extend(
+                    [part.to_vec(), decoded::plain(part)].iter().filter_map(|text| spaced_form(text)).map(|form| (form, of, false)),
+                );
             }
         }
         let build = |forms: &BTreeSet<(Vec<u8>, usize, bool)>, fold| {
@@ -109,6 +120,8 @@ impl Redactor {
             exact_forms: kinds(&exact),
             folded: build(&folded, true)?,
             folded_forms: kinds(&folded),
+            spaced: if spaced.is_empty() { None } else { Some(build(&spaced, false)?) },
+            spaced_forms: kinds(&spaced),
         };
         Ok(Self { forms: Some(Arc::new(forms)) })
     }
@@ -145,6 +158,19 @@ impl Redactor {
 impl Forms {
     /// All places, in order, none within another.
     fn find(&self, text: &[u8]) -> Vec<Found> {
+        let mut all = self.matches(text);
+        for copy in decoded::copies(text) {
+            let found = merged(self.matches(copy.bytes()));
+            if !found.is_empty() {
+                let places = copy.back(text, found.iter().map(|found| (found.start, found.end)).collect());
+                all.extend(found.iter().zip(places).map(|(found, (start, end))| Found { start, end, of: found.of }));
+            }
+        }
+        merged(all)
+    }
+
+    /// All places of a text as it stands.
+    fn matches(&self, text: &[u8]) -> Vec<Found> {
         let place = |found: aho_corasick::Match, forms: &[Form]| {
             let form = forms.get(found.pattern().as_usize());
             let (mut start, mut end) = (found.start(), found.end());
@@ -155,15 +181,11 @@ impl Forms {
         };
         let mut all: Vec<Found> = self.exact.find_iter(text).map(|found| place(found, &self.exact_forms)).collect();
         all.extend(self.folded.find_iter(text).map(|found| place(found, &self.folded_forms)));
-        all.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
-        let mut merged: Vec<Found> = Vec::with_capacity(all.len());
-        for found in all {
-            match merged.last_mut() {
-                Some(last) if found.start < last.end => last.end = last.end.max(found.end),
-                _ => merged.push(found),
-            }
+        if let Some(spaced) = self.spaced.as_ref().filter(|_| text.contains(&b'+')) {
+            let text = with_spaces(text);
+            all.extend(spaced.find_iter(&text).map(|found| place(found, &self.spaced_forms)));
         }
-        merged
+        all
     }
 
     fn marked(&self, text: &str, found: &[Found]) -> String {
@@ -211,9 +233,8 @@ impl Forms {
     /// One string with its quotes. Whether anything was found.
     fn write_string(&self, string: &str, out: &mut String) -> bool {
         let Ok(meant) = serde_json::from_str::<String>(string) else {
-            // Not a string that any reader takes: its reader says so.
-            out.push_str(string);
-            return false;
+            // Half a pair of surrogates, which other readers take; or no string at all.
+            return self.write_odd(string, out);
         };
         let found = self.find(meant.as_bytes());
         if found.is_empty() {
@@ -223,6 +244,34 @@ impl Forms {
         out.push_str(&quoted(&self.marked(&meant, &found)));
         true
     }
+
+    /// A string that has no meaning here, as it is written.
+    fn write_odd(&self, string: &str, out: &mut String) -> bool {
+        let found = self.find(string.as_bytes());
+        let Some(first) = found.first() else {
+            out.push_str(string);
+            return false;
+        };
+        let clean = self.marked(string, &found);
+        let stays = serde_json::from_str::<&serde_json::value::RawValue>(&clean).is_ok();
+        // A place may begin or end within an escape: then there is nothing to keep of it.
+        let whole = || quoted(&self.marked("", &[Found { start: 0, end: 0, of: first.of }]));
+        out.push_str(&if stays { clean } else { whole() });
+        true
+    }
+}
+
+/// In order, and none within another.
+fn merged(mut all: Vec<Found>) -> Vec<Found> {
+    all.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
+    let mut merged: Vec<Found> = Vec::with_capacity(all.len());
+    for found in all {
+        match merged.last_mut() {
+            Some(last) if found.start < last.end => last.end = last.end.max(found.end),
+            _ => merged.push(found),
+        }
+    }
+    merged
 }
 
 fn quoted(text: &str) -> String {
@@ -260,6 +309,8 @@ fn parts(text: &[u8]) -> Vec<&[u8]> {
 /// Forms in which the case of letters counts, and whether each is a part of base64.
 fn exact_forms(text: &[u8]) -> Vec<(Vec<u8>, bool)> {
     let mut forms = vec![(text.to_vec(), false)];
+    // One that itself looks escaped is read as what it looks like, as the texts are.
+    forms.extend(Some(decoded::plain(text)).filter(|plain| plain.len() >= LEAST_BYTES).map(|plain| (plain, false)));
     if let Ok(text) = std::str::from_utf8(text) {
         let json = quoted(text);
         let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
@@ -303,6 +354,15 @@ fn folded_forms(text: &[u8]) -> Vec<Vec<u8>> {
     let escaped: String = text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     let spelt: String = String::from_utf8_lossy(text).encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     [url, form, component, whole, every, escaped, spelt, HEXLOWER.encode(text)].into_iter().map(String::into_bytes).collect()
+}
+
+/// What a credential with spaces is where each `+` is one.
+fn spaced_form(text: &[u8]) -> Option<Vec<u8>> {
+    (text.len() >= LEAST_BYTES && text.contains(&b' ')).then(|| with_spaces(text))
+}
+
+fn with_spaces(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect()
 }
 
 /// JSON with every character above ASCII escaped, as some writers do.

@@ -103,7 +103,140 @@ fn what_is_shown_of_a_redactor_holds_no_credential() {
     assert!(!format!("{:?}", redactor(SECRET)).contains("hunter2"));
 }
 
+/// One character in a way that readers of that kind of escapes take.
+fn written(kind: u8, how: u8, character: char) -> String {
+    let each = |write: fn(&u8) -> String| character.to_string().as_bytes().iter().map(write).collect::<String>();
+    let number = u32::from(character);
+    match (kind, how) {
+        (0, 0) => each(|byte| format!("%{byte:02x}")),
+        (0, 1) => each(|byte| format!("%{byte:02X}")),
+        (0, _) if character == '%' => "%25".to_owned(),
+        (0, _) if character == ' ' => "+".to_owned(),
+        (1, 0) => character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        (1, 1) => character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04X}")).collect(),
+        (1, 2) => each(|byte| format!("\\x{byte:02x}")),
+        (1, 3) => format!("\\u{{{number:x}}}"),
+        (1, _) if "\\/\"".contains(character) => format!("\\{character}"),
+        (2, 0) => format!("&#{number};"),
+        (2, 1) => format!("&#x{number:x};"),
+        (2, 2) => format!("&#X{number:05X};"),
+        (2, _) => match character {
+            '&' => "&amp;".to_owned(),
+            '<' => "&lt;".to_owned(),
+            '"' => "&quot;".to_owned(),
+            '/' => "&sol;".to_owned(),
+            other => other.to_string(),
+        },
+        _ => character.to_string(),
+    }
+}
+
+fn mixed(secret: &str, kinds: &[u8], hows: &[(usize, u8)]) -> String {
+    let one = |(place, character)| {
+        let (kind, how) = hows[place % hows.len()];
+        // What begins an escape can not stand for itself beside escapes of its kind.
+        let own = kinds.iter().copied().find(|kind| "%\\&".chars().nth(usize::from(*kind)) == Some(character));
+        written(own.unwrap_or(kinds[kind % kinds.len()]), how, character)
+    };
+    secret.chars().enumerate().map(one).collect()
+}
+
+#[test]
+fn what_common_writers_leave_as_it_is_does_not_hide_the_rest() {
+    let secret = "p4ss/w&rd \"<'ö\\x";
+    let json_in_json = Value::from(Value::from(secret).to_string()).to_string();
+    for (text, rest) in [
+        // urllib.parse.quote, which leaves the slash; the same as a form; encodeURI of a part.
+        ("q=p4ss/w%26rd%20%22%3C%27%C3%B6%5Cx;", "q=[redacted:token];"),
+        ("q=p4ss%2fw%26rd+%22%3c%27%c3%b6%5cx;", "q=[redacted:token];"),
+        // html.escape, and in an attribute that is in a JSON string that is in a log.
+        ("<p>p4ss/w&amp;rd &quot;&lt;&#x27;ö\\x</p>", "<p>[redacted:token]</p>"),
+        ("a p4ss/w&amp;rd &#34;&#60;&#39;&#246;\\x z", "a [redacted:token] z"),
+        ("msg=\"p4ss\\/w\\u0026rd \\\"<'\\u00f6\\\\x\"", "msg=\"[redacted:token]\""),
+        // printf %q of a shell, and of a part of a URL in JSON in JSON.
+        ("p4ss/w\\&rd\\ \\\"\\<\\\'ö\\\\x", "[redacted:token]"),
+        (&json_in_json, "\"\\\"[redacted:token]\\\"\""),
+        ("p4ss%252Fw%2526rd%2520%2522%253C%2527%25C3%25B6%255Cx", "[redacted:token]"),
+    ] {
+        assert_eq!(redactor(secret).clean(text), rest, "{text}");
+    }
+}
+
+#[test]
+fn base64_in_a_url_is_found_with_its_padding() {
+    let secret = "???>>>~~~o";
+    let encoded = BASE64.encode(secret.as_bytes()).replace('+', "%2B").replace('/', "%2f").replace('=', "%3D");
+    assert!(encoded.contains('%'), "{encoded}");
+    assert_eq!(redactor(secret).clean(&format!("t={encoded}&u")), "t=[redacted:token]&u");
+}
+
+#[test]
+fn a_credential_that_looks_escaped_is_found_as_it_is_and_escaped_again() {
+    for secret in ["ab\\ncd%41ef", "&amp;%26\\u0026!", "100%25 sure", "x+y z+%2b"] {
+        for text in [
+            secret.to_owned(),
+            Value::from(secret).to_string(),
+            secret.bytes().map(|byte| format!("%{byte:02X}")).collect(),
+            secret.replace('%', "%25").replace(' ', "+"),
+            secret.replace('&', "&amp;"),
+        ] {
+            let clean = redactor(secret).clean(&text).into_owned();
+            assert!(clean.contains("[redacted:token]") && !clean.contains(secret), "{secret}: {text}: {clean}");
+        }
+    }
+}
+
+#[test]
+fn a_string_that_only_some_readers_take_hides_nothing() {
+    let redactor = redactor("s3cretvalue");
+    for (text, clean) in [
+        ("[\"\\ud800 s3cretvalue\"]", "[\"\\ud800 [redacted:token]\"]"),
+        ("[\"\\udc00\\u00733cret\\u0076alue\"]", "[\"\\udc00[redacted:token]\"]"),
+    ] {
+        assert_eq!(redactor.clean_json(text).as_deref(), Some(clean));
+    }
+    let odd = self::redactor("nsecret-value").clean_json("[\"\\ud800\\nsecret-value\"]").unwrap();
+    assert_eq!(odd, "[\"[redacted:token]\"]");
+}
+
+#[test]
+fn a_long_text_of_escapes_is_looked_through_in_time_that_grows_with_it() {
+    let redactor = redactor("s3cretvalue");
+    for unit in ["%", "%2", "\\", "&#", "&", "%25", "\\u005c", "&amp;", "%5cu005c"] {
+        let text = format!("{}%73%33cretvalue.", unit.repeat(20_000));
+        let clean = redactor.clean(&text);
+        assert!(clean.ends_with("[redacted:token].") || unit.ends_with(['%', '2', '\\', '#']), "{unit}");
+    }
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn any_mixture_of_escapes_of_a_credential_is_found_and_nothing_of_it_stays(
+        secret in "[ -~öł😀]{6,24}",
+        kinds in proptest::sample::subsequence(vec![0u8, 1, 2], 1..=3),
+        hows in proptest::collection::vec((0usize..3, 0u8..6), 1..24),
+        (before, after) in ("[a-z =:\"<]{0,5}", "[ \"<.]{0,5}"),
+    ) {
+        // Digits behind a number without its end are part of it; here each has its end.
+        let encoded = mixed(&secret, &kinds, &hows);
+        let redactor = redactor(&secret);
+        let text = format!("{before}{encoded}{after}");
+        prop_assert_eq!(redactor.clean(&text), format!("{before}[redacted:token]{after}"), "{}", encoded);
+        // The same as a string of JSON: it stays one.
+        let value = serde_json::json!([text, 1]);
+        let clean: Value = serde_json::from_str(&redactor.clean_json(&value.to_string()).unwrap()).unwrap();
+        prop_assert_eq!(clean, serde_json::json!([format!("{before}[redacted:token]{after}"), 1]));
+    }
+
+    #[test]
+    fn a_text_with_escapes_of_other_things_is_the_same_text(text in "([ -~]|%[0-9a-f]{2}|\\\\u00[0-9a-f]{2}|&#[0-9]{2};|&amp;|\\\\){0,60}") {
+        let redactor = redactor("Zürich/§4 & more");
+        prop_assert!(matches!(redactor.clean(&text), Cow::Borrowed(same) if same == text));
+        prop_assert!(redactor.clean_json(&Value::from(text).to_string()).is_none());
+    }
+
     #[test]
     fn no_text_makes_it_panic_and_json_stays_json(text in ".{0,40}", before in ".{0,10}", secret in "[!-~]{6,20}") {
         let redactor = redactor(&secret);

@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[path = "narrowing_tests.rs"]
+mod narrowing;
+
 const FUNCTIONS: &[(&str, &str)] = &[("orders", "list"), ("orders", "refund"), ("store", "admin.list"), ("orderStore", "listOrders")];
 const MINUTE: u64 = 60_000;
 

@@ -10,7 +10,7 @@ use crate::admin::People;
 use crate::config::layers::Layers;
 use crate::config::tool::{DEFAULT_PATH, print};
 use crate::config::{Config, ConfigFault};
-use crate::host::configured::{self, Catalogue};
+use crate::host::configured::{self, Catalogue, Kept};
 use crate::host::permission::Kind;
 use crate::survey;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,8 @@ fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<S
 /// policy can be written, and checked, before there are any.
 fn functions(config: &Config, file: &Path) -> Option<Catalogue> {
     let folder = config.functions.folder(Some(file)).filter(|folder| folder.exists())?;
-    Some(configured::load(&folder, &configured::Source::of_process()))
+    // Whether there is a state directory is the host's affair, which `config check` looks at.
+    Some(configured::load(&folder, &configured::Source::of_process(), Kept::OnDisk))
 }
 
 fn explain(

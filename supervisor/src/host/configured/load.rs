@@ -14,7 +14,7 @@ use super::{Brief, Catalogue, Configured, Disabled, Kind, rate};
 use crate::host::redact::{Planted, Redactor};
 use crate::host::schema::{Schema, payload};
 use crate::host::turns::Turns;
-use brig_protocol::client::ExampleShown;
+use brig_protocol::client::{Effect, ExampleShown};
 use brig_protocol::limits::{FUNCTION_TIMEOUT_MAX_MS, REGISTERED_FUNCTIONS, SCHEMA_BYTES};
 use brig_protocol::names;
 use serde_json::value::RawValue;
@@ -35,6 +35,9 @@ const DESCRIPTION_BYTES: usize = 16 * 1024;
 const TIMEOUT_MS: u64 = 30_000;
 /// Most calls of one function at one time that can be set.
 const CONCURRENCY: usize = 1_024;
+/// Why a function that may change something is not used; follows its place.
+const UNKEPT: &str = ".effect is \"write\" (the default), and each call of such a function is written down before it runs, \
+    which needs a state directory: set server.state_dir, or give --state DIR; where it changes nothing, write effect = \"read\"";
 /// Stack for compiling schemas; only what is used is ever touched.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
 
@@ -48,17 +51,33 @@ struct Draft {
     credentials: BTreeMap<String, Arc<Credential>>,
 }
 
+/// What the functions of a file are made with.
+struct Host<'a> {
+    users: &'a Users,
+    redactor: &'a Redactor,
+    kept: Kept,
+}
+
+/// Whether calls that may change something are written down before they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// There is a state directory, and the journal in it.
+    OnDisk,
+    /// There is none: only functions that change nothing can be used.
+    Nowhere,
+}
+
 /// Loads every file of a folder. A folder that is not there holds none.
-pub(crate) fn load(folder: &Path, source: &Source) -> Catalogue {
+pub(crate) fn load(folder: &Path, source: &Source, kept: Kept) -> Catalogue {
     std::thread::scope(|scope| {
-        let work = || load_here(folder, source, &Users::of_host());
+        let work = || load_here(folder, source, kept, &Users::of_host());
         let thread = std::thread::Builder::new().name("brig-load".to_owned()).stack_size(STACK_BYTES).spawn_scoped(scope, work);
         let loaded = thread.ok().and_then(|thread| thread.join().ok());
         loaded.unwrap_or_else(|| Catalogue::nothing_of(folder, "could not be loaded: there is no thread for it".to_owned()))
     })
 }
 
-fn load_here(folder: &Path, source: &Source, users: &Users) -> Catalogue {
+fn load_here(folder: &Path, source: &Source, kept: Kept, users: &Users) -> Catalogue {
     let paths = match files_of(folder) {
         Ok(paths) => paths,
         Err(fault) => return Catalogue::nothing_of(folder, fault),
@@ -80,11 +99,12 @@ fn load_here(folder: &Path, source: &Source, users: &Users) -> Catalogue {
         Ok(redactor) => redactor,
         Err(fault) => return Catalogue::nothing_of(folder, fault.to_string()),
     };
+    let host = Host { users, redactor: &redactor, kept };
     let mut functions = Vec::new();
     // Of a file that could not even be read nobody knows what it names.
     let mut unused = disabled.is_empty().then(Vec::new);
     for draft in drafts {
-        match functions_of(&draft, users, &redactor, REGISTERED_FUNCTIONS.saturating_sub(functions.len())) {
+        match functions_of(&draft, &host, REGISTERED_FUNCTIONS.saturating_sub(functions.len())) {
             Ok(all) => functions.extend(all),
             Err(fault) => {
                 unused.iter_mut().for_each(|unused| unused.extend(draft.briefs()));
@@ -163,7 +183,7 @@ fn joined(draft: &Draft, faults: Vec<String>) -> String {
     faults.iter().map(|fault| draft.placed(fault)).collect::<Vec<_>>().join("; ")
 }
 
-fn functions_of(draft: &Draft, users: &Users, redactor: &Redactor, room: usize) -> Result<Vec<Arc<Configured>>, String> {
+fn functions_of(draft: &Draft, host: &Host<'_>, room: usize) -> Result<Vec<Arc<Configured>>, String> {
     let mut commands: BTreeMap<String, &String> = BTreeMap::new();
     let (mut functions, mut faults) = (Vec::new(), Vec::new());
     for (name, entry) in &draft.file.functions {
@@ -174,7 +194,7 @@ fn functions_of(draft: &Draft, users: &Users, redactor: &Redactor, room: usize) 
         if let Some(other) = commands.insert(names::kebab(name), name) {
             faults.push(format!("{place} and functions.{other} are the same as commands; rename one"));
         }
-        match function(draft, name, entry, users, redactor) {
+        match function(draft, name, entry, host) {
             Ok(function) => functions.push(Arc::new(function)),
             Err(fault) => faults.push(format!("{place}{fault}")),
         }
@@ -195,10 +215,13 @@ fn functions_of(draft: &Draft, users: &Users, redactor: &Redactor, room: usize) 
 }
 
 /// One function; a fault begins with the rest of its place.
-fn function(draft: &Draft, name: &str, entry: &FunctionEntry, users: &Users, redactor: &Redactor) -> Result<Configured, String> {
+fn function(draft: &Draft, name: &str, entry: &FunctionEntry, host: &Host<'_>) -> Result<Configured, String> {
     let longest = entry.examples.iter().map(|example| example.description.len()).chain([entry.description.len()]).max();
     if longest > Some(DESCRIPTION_BYTES) {
         return Err(format!(": a description has more than {DESCRIPTION_BYTES} bytes"));
+    }
+    if entry.effect == Effect::Write && host.kept == Kept::Nowhere {
+        return Err(UNKEPT.to_owned());
     }
     let timeout = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
     if !(1..=FUNCTION_TIMEOUT_MAX_MS).contains(&timeout) {
@@ -222,7 +245,7 @@ fn function(draft: &Draft, name: &str, entry: &FunctionEntry, users: &Users, red
         return Err(": what it runs is not said; write [functions.NAME.command]".to_owned());
     };
     let described = payload::tree(input_text.get()).map_err(|fault| format!(".input_schema {fault}"))?;
-    let command = command::made(draft, command, timeout, &described, users).map_err(|fault| format!(".command{fault}"))?;
+    let command = command::made(draft, command, timeout, &described, host.users).map_err(|fault| format!(".command{fault}"))?;
     Ok(Configured {
         collection: draft.name.clone(),
         name: name.to_owned(),
@@ -239,7 +262,7 @@ fn function(draft: &Draft, name: &str, entry: &FunctionEntry, users: &Users, red
         audit: entry.audit,
         turns: Turns::exactly(entry.concurrency),
         rate: entry.calls_per_minute.map(|most| Mutex::new(rate::Rate::per_minute(most))),
-        redactor: redactor.clone(),
+        redactor: host.redactor.clone(),
         kind: Kind::Command(command),
     })
 }

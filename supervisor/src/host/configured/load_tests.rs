@@ -34,9 +34,13 @@ fn file(function: &str, command: &str) -> String {
     format!("[functions.f]\n{function}\n[functions.f.command]\nprogram = \"/usr/bin/true\"\n{user}{command}\n")
 }
 
+fn loaded(folder: &tempfile::TempDir) -> Catalogue {
+    load(folder.path(), &Source::default(), Kept::OnDisk)
+}
+
 fn faults(files: &[(&str, &str)]) -> Vec<String> {
     let folder = folder(files);
-    load(folder.path(), &Source::default()).disabled().iter().map(ToString::to_string).collect()
+    loaded(&folder).disabled().iter().map(ToString::to_string).collect()
 }
 
 fn fault(text: &str) -> String {
@@ -54,7 +58,7 @@ fn a_whole_file_is_taken_and_what_it_says_is_there() {
         "args = [\"--id={input.id}\", [\"--\", \"{input.id}\"]]\nenv = { LANG = \"C\" }\nfailure_codes = [1]\nlimits = { cpu_seconds = 1 }",
     );
     let folder = folder(&[("shop.toml", &text)]);
-    let catalogue = load(folder.path(), &Source::default());
+    let catalogue = loaded(&folder);
     assert_eq!(catalogue.disabled(), []);
     let (granted, denied) = (ScopeSet::unconfigured(7, 7), ScopeSet::unconfigured(7, 8));
     let function = catalogue.find(&granted, "shop.f", Operation::List).unwrap().described();
@@ -75,7 +79,7 @@ fn a_whole_file_is_taken_and_what_it_says_is_there() {
 fn one_bad_file_takes_only_its_own_collection_along() {
     let good = file("", "");
     let folder = folder(&[("a.toml", "[functions.f\n"), ("b.toml", &good), ("ignored.txt", "x"), (".hidden.toml", "x")]);
-    let catalogue = load(folder.path(), &Source::default());
+    let catalogue = loaded(&folder);
     assert_eq!(catalogue.count(), 1);
     assert_eq!(catalogue.disabled().len(), 1);
     assert!(catalogue.disabled().first().unwrap().to_string().contains("a.toml: line 1"), "{:?}", catalogue.disabled());
@@ -143,18 +147,18 @@ fn files_that_others_may_change_are_not_believed() {
     for mode in [0o622, 0o620, 0o602] {
         let folder = folder(&[]);
         write(&folder, "c.toml", &good, mode);
-        let catalogue = load(folder.path(), &Source::default());
+        let catalogue = loaded(&folder);
         let text = catalogue.disabled().first().unwrap().to_string();
         assert!(text.contains("c.toml") && text.contains("chmod go-w"), "{text}");
     }
     let folder = folder(&[("c.toml", &good)]);
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let catalogue = load(folder.path(), &Source::default());
+    let catalogue = loaded(&folder);
     assert!(catalogue.count() == 0 && catalogue.disabled().first().unwrap().fault.contains("chmod go-w"));
     if rustix::process::geteuid().is_root() {
         let folder = self::folder(&[("c.toml", &good)]);
         std::os::unix::fs::chown(folder.path().join("c.toml"), Some(12_345), None).unwrap();
-        let catalogue = load(folder.path(), &Source::default());
+        let catalogue = loaded(&folder);
         assert!(catalogue.disabled().first().unwrap().fault.contains("belongs to user 12345"));
     }
 }
@@ -170,8 +174,26 @@ fn two_collections_of_one_name_are_told_apart_or_refused() {
 
 #[test]
 fn a_folder_that_is_not_there_holds_no_functions() {
-    let catalogue = load(Path::new("/nonexistent/functions.d"), &Source::default());
+    let catalogue = load(Path::new("/nonexistent/functions.d"), &Source::default(), Kept::OnDisk);
     assert!(catalogue.count() == 0 && catalogue.disabled().is_empty());
+}
+
+#[test]
+fn a_collection_that_may_change_something_needs_a_place_to_write_that_down() {
+    let (read, write) = (file("effect = \"read\"", ""), file("", ""));
+    let both = format!("{read}{}", write.replace("functions.f", "functions.g"));
+    let folder = folder(&[("look.toml", &read), ("act.toml", &write), ("mixed.toml", &both)]);
+    let catalogue = load(folder.path(), &Source::default(), Kept::Nowhere);
+    assert_eq!((catalogue.count(), catalogue.has("look.f")), (1, true));
+    let faults: Vec<String> = catalogue.disabled().iter().map(ToString::to_string).collect();
+    for (fault, place) in faults.iter().zip(["act.toml: functions.f.effect is", "mixed.toml: functions.g.effect is"]) {
+        assert!(
+            fault.contains(place) && ["server.state_dir", "--state DIR", "effect = \"read\""].iter().all(|part| fault.contains(part)),
+            "{fault}"
+        );
+    }
+    let kept = loaded(&folder);
+    assert_eq!((kept.count(), kept.writing().collect::<Vec<_>>()), (4, vec!["act.f", "mixed.g"]));
 }
 
 #[test]
@@ -180,7 +202,7 @@ fn credentials_are_read_given_and_never_shown() {
     let source = Source { folder: Some(secrets.path().to_owned()) };
     let with = |credentials: &str, command: &str| {
         let folder = folder(&[("c.toml", &format!("{credentials}\n{}", file("", command)))]);
-        load(folder.path(), &source)
+        load(folder.path(), &source, Kept::OnDisk)
     };
     let catalogue = with("[credentials.token]", "credentials = { token = { variable = \"TOKEN\" } }");
     assert_eq!(catalogue.disabled(), []);

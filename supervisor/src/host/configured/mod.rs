@@ -17,7 +17,7 @@ mod users;
 pub(crate) use arguments::CallFacts;
 pub(crate) use command::Prepared;
 pub(crate) use credentials::Source;
-pub(crate) use load::load;
+pub(crate) use load::{Kept, load};
 
 use super::call::Judges;
 use super::callback::{CallAnswer, Delivery};
@@ -276,6 +276,11 @@ impl Catalogue {
     /// Looks for every credential that was loaded.
     pub(crate) const fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+
+    /// Those whose calls may change something.
+    pub(crate) fn writing(&self) -> impl Iterator<Item = &str> {
+        self.functions.iter().filter(|function| function.effect == Effect::Write).map(|function| function.full_name.as_str())
     }
 
     /// Whether there is a function of this name.

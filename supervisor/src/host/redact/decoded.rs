@@ -1,0 +1,303 @@
+//! Copies of a text in which its escapes are what they mean, and the way back from them.
+//!
+//! Owns which escapes there are: `%41` and `%u0041`; behind a backslash those of JSON,
+//! JavaScript, C, Python and shells; `&amp;`, `&#39;` and the like. Never decides what is
+//! looked for, and never fails: what is no escape stands for itself.
+//!
+//! No map is kept of a copy. Where something was found in one, the text is walked again:
+//! that is rare, and a map would be several times as long as a hostile text.
+
+/// What an escape of each kind begins with.
+const MARKS: [u8; 3] = [b'%', b'\\', b'&'];
+/// Most times that a text is resolved: JSON in JSON in a URL has three layers.
+const LAYERS: usize = 3;
+
+/// The names that HTML has for characters that ASCII has.
+const ENTITIES: [(&str, u8); 43] = [
+    ("Tab", b'\t'),
+    ("NewLine", b'\n'),
+    ("excl", b'!'),
+    ("quot", b'"'),
+    ("QUOT", b'"'),
+    ("num", b'#'),
+    ("dollar", b'$'),
+    ("percnt", b'%'),
+    ("amp", b'&'),
+    ("AMP", b'&'),
+    ("apos", b'\''),
+    ("lpar", b'('),
+    ("rpar", b')'),
+    ("ast", b'*'),
+    ("midast", b'*'),
+    ("plus", b'+'),
+    ("comma", b','),
+    ("period", b'.'),
+    ("sol", b'/'),
+    ("colon", b':'),
+    ("semi", b';'),
+    ("lt", b'<'),
+    ("LT", b'<'),
+    ("equals", b'='),
+    ("gt", b'>'),
+    ("GT", b'>'),
+    ("quest", b'?'),
+    ("commat", b'@'),
+    ("lsqb", b'['),
+    ("lbrack", b'['),
+    ("bsol", b'\\'),
+    ("rsqb", b']'),
+    ("rbrack", b']'),
+    ("Hat", b'^'),
+    ("lowbar", b'_'),
+    ("UnderBar", b'_'),
+    ("grave", b'`'),
+    ("lcub", b'{'),
+    ("lbrace", b'{'),
+    ("verbar", b'|'),
+    ("vert", b'|'),
+    ("rcub", b'}'),
+    ("rbrace", b'}'),
+];
+
+/// One way to read a text: which kinds of escapes are resolved, and how often.
+pub(super) struct Copy {
+    marks: Vec<u8>,
+    /// The text resolved once, twice, …; never empty.
+    layers: Vec<Vec<u8>>,
+}
+
+impl Copy {
+    /// What is looked at.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.layers.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// Where these places of the copy, in order and apart, stand in the text that it is
+    /// of. They are in order then, but two may touch the same escape.
+    pub(super) fn back(&self, text: &[u8], mut places: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+        let below = self.layers.iter().rev().skip(1).map(Vec::as_slice).chain([text]);
+        for text in below {
+            let (mut starts, mut ends) = (Walk::new(text, &self.marks), Walk::new(text, &self.marks));
+            for (start, end) in &mut places {
+                let last = end.saturating_sub(1).max(*start);
+                (*start, *end) = (starts.stands(*start).0, ends.stands(last).1);
+            }
+        }
+        places
+    }
+}
+
+/// Every way to read this text but as it stands; none where it has no escapes.
+pub(super) fn copies(text: &[u8]) -> Vec<Copy> {
+    let there: Vec<u8> = MARKS.into_iter().filter(|mark| text.contains(mark)).collect();
+    let mut copies: Vec<Copy> = Vec::new();
+    // Some kinds without the others: then the marks of those are as they were meant to be.
+    for some in 1..(1_usize << there.len()) - 1 {
+        let marks: Vec<u8> = there.iter().enumerate().filter(|(bit, _)| (some >> bit) & 1 == 1).map(|(_, mark)| *mark).collect();
+        copies.extend(resolved(text, &marks).map(|copy| Copy { marks, layers: vec![copy] }));
+    }
+    let mut layers: Vec<Vec<u8>> = Vec::new();
+    while layers.len() < LAYERS
+        && let Some(next) = resolved(layers.last().map_or(text, Vec::as_slice), &MARKS)
+    {
+        layers.push(next);
+        copies.push(Copy { marks: MARKS.to_vec(), layers: layers.clone() });
+    }
+    copies
+}
+
+/// The text without any escapes, as far as it is resolved here.
+pub(super) fn plain(text: &[u8]) -> Vec<u8> {
+    let mut plain = text.to_vec();
+    for _ in 0..LAYERS {
+        let Some(next) = resolved(&plain, &MARKS) else { break };
+        plain = next;
+    }
+    plain
+}
+
+/// The text with its escapes resolved once. Nothing: it has none.
+fn resolved(text: &[u8], marks: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    for (at, escape) in Escapes::new(text, marks) {
+        out.extend_from_slice(text.get(from..at).unwrap_or_default());
+        out.extend_from_slice(escape.meant());
+        from = at + escape.taken;
+    }
+    (from > 0).then(|| {
+        out.extend_from_slice(text.get(from..).unwrap_or_default());
+        out
+    })
+}
+
+/// One escape.
+struct Escape {
+    /// How many bytes of the text it is.
+    taken: usize,
+    bytes: [u8; 4],
+    length: usize,
+}
+
+impl Escape {
+    const fn byte(taken: usize, byte: u8) -> Self {
+        Self { taken, bytes: [byte, 0, 0, 0], length: 1 }
+    }
+
+    fn character(taken: usize, number: u32) -> Option<Self> {
+        let mut bytes = [0; 4];
+        let length = char::from_u32(number)?.encode_utf8(&mut bytes).len();
+        Some(Self { taken, bytes, length })
+    }
+
+    fn meant(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// The escape that a text begins with.
+    fn first(text: &[u8]) -> Option<Self> {
+        match text {
+            [b'%', b'u' | b'U', rest @ ..] => unit(rest, 2),
+            [b'%', rest @ ..] => Some(Self::byte(3, u8::try_from(hex(rest, 2)?).ok()?)),
+            [b'&', rest @ ..] => entity(rest),
+            [b'\\', rest @ ..] => backslash(rest),
+            _ => None,
+        }
+    }
+}
+
+/// What follows a backslash.
+fn backslash(rest: &[u8]) -> Option<Escape> {
+    let octal = |byte: &u8| (b'0'..=b'7').contains(byte);
+    match rest {
+        [b'u', b'{', digits @ ..] => {
+            let length = digits.iter().take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+            (digits.get(length) == Some(&b'}')).then_some(())?;
+            Escape::character(length + 4, hex(digits, length)?)
+        }
+        [b'u', digits @ ..] => unit(digits, 2),
+        [b'U', digits @ ..] => Escape::character(10, hex(digits, 8)?),
+        [b'x', digits @ ..] => Some(Escape::byte(4, u8::try_from(hex(digits, 2)?).ok()?)),
+        [first, ..] if octal(first) => {
+            let most = if *first == b'0' { 4 } else { 3 };
+            let digits = rest.iter().take(most).take_while(|byte| octal(byte));
+            let (length, number) = digits.fold((0, 0_u32), |(length, number), digit| (length + 1, number * 8 + u32::from(digit - b'0')));
+            Some(Escape::byte(length + 1, u8::try_from(number).ok()?))
+        }
+        [letter, ..] => {
+            let meant = match letter {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'b' => 8,
+                b'f' => 12,
+                b'v' => 11,
+                b'a' => 7,
+                b'e' => 27,
+                b' ' => b' ',
+                other if other.is_ascii_punctuation() => *other,
+                _ => return None,
+            };
+            Some(Escape::byte(2, meant))
+        }
+        [] => None,
+    }
+}
+
+/// Four digits of UTF-16 behind a mark of so many bytes, and the second half of a pair
+/// behind the same mark.
+fn unit(digits: &[u8], mark: usize) -> Option<Escape> {
+    let high = hex(digits, 4)?;
+    if !(0xD800..0xDC00).contains(&high) {
+        return Escape::character(mark + 4, high);
+    }
+    let low = hex(digits.get(4 + mark..)?, 4).filter(|low| (0xDC00..0xE000).contains(low))?;
+    Escape::character(2 * (mark + 4), 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+}
+
+/// What follows an ampersand.
+fn entity(rest: &[u8]) -> Option<Escape> {
+    let Some(number) = rest.strip_prefix(b"#") else {
+        let length = rest.iter().take(9).position(|byte| *byte == b';')?;
+        let name = rest.get(..length)?;
+        let (_, byte) = ENTITIES.iter().find(|(known, _)| known.as_bytes() == name)?;
+        return Some(Escape::byte(length + 2, *byte));
+    };
+    let (digits, radix) = match number {
+        [b'x' | b'X', digits @ ..] => (digits, 16),
+        digits => (digits, 10),
+    };
+    // Some writers fill up with zeros; readers take a number without its semicolon too.
+    let length = digits.iter().take(10).take_while(|byte| char::from(**byte).is_digit(radix)).count();
+    let text = std::str::from_utf8(digits.get(..length)?).ok()?;
+    let end = usize::from(digits.get(length) == Some(&b';'));
+    Escape::character(2 + number.len() - digits.len() + length + end, u32::from_str_radix(text, radix).ok()?)
+}
+
+/// The number that so many hexadecimal digits are.
+fn hex(text: &[u8], digits: usize) -> Option<u32> {
+    let digits = text.get(..digits).filter(|digits| !digits.is_empty())?;
+    digits.iter().try_fold(0_u32, |number, digit| Some((number << 4) | char::from(*digit).to_digit(16)?))
+}
+
+/// Every escape of a text, with its place.
+struct Escapes<'t> {
+    text: &'t [u8],
+    marks: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Escapes<'t> {
+    const fn new(text: &'t [u8], marks: &'t [u8]) -> Self {
+        Self { text, marks, at: 0 }
+    }
+}
+
+impl Iterator for Escapes<'_> {
+    type Item = (usize, Escape);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let rest = self.text.get(self.at..)?;
+            let at = self.at + rest.iter().position(|byte| self.marks.contains(byte))?;
+            let escape = Escape::first(self.text.get(at..)?);
+            self.at = at + escape.as_ref().map_or(1, |escape| escape.taken);
+            if let Some(escape) = escape {
+                return Some((at, escape));
+            }
+        }
+    }
+}
+
+/// The way from places of a copy, in order, to those of its text.
+struct Walk<'t> {
+    escapes: Escapes<'t>,
+    next: Option<(usize, Escape)>,
+    /// A place of the text behind an escape, and what it is in the copy.
+    text: usize,
+    copy: usize,
+}
+
+impl<'t> Walk<'t> {
+    fn new(text: &'t [u8], marks: &'t [u8]) -> Self {
+        let mut escapes = Escapes::new(text, marks);
+        Self { next: escapes.next(), escapes, text: 0, copy: 0 }
+    }
+
+    /// Where what means the byte at this place of the copy begins and ends in the text.
+    fn stands(&mut self, place: usize) -> (usize, usize) {
+        loop {
+            let itself = self.text + place.saturating_sub(self.copy);
+            let Some((at, escape)) = &self.next else { return (itself, itself + 1) };
+            let begins = self.copy + (at - self.text);
+            if place < begins {
+                return (itself, itself + 1);
+            }
+            if place < begins + escape.length {
+                return (*at, at + escape.taken);
+            }
+            (self.text, self.copy) = (at + escape.taken, begins + escape.length);
+            self.next = self.escapes.next();
+        }
+    }
+}
