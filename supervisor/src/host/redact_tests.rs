@@ -1,8 +1,9 @@
 //! Credentials in every form that is looked for.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+use super::forms::ascii_json;
 use super::*;
-use data_encoding::{BASE64, BASE64URL, HEXUPPER};
+use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 use proptest::prelude::*;
 use serde_json::Value;
 
