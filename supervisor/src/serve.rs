@@ -118,6 +118,8 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
         name = signals.stop.received() => name,
     };
     tracing::info!(cause, "brigd stops");
+    // Before the path is gone: whoever sees that it is hears that it came too late.
+    service.advance(Phase::Draining);
     // Dropping it removes the path: whoever comes now starts another brigd.
     drop(listener);
     notify::stopping("draining");
