@@ -186,7 +186,7 @@ fn a_collection_that_may_change_something_needs_a_place_to_write_that_down() {
     let catalogue = load(folder.path(), &Source::default(), Kept::Nowhere);
     assert_eq!((catalogue.count(), catalogue.has("look.f")), (1, true));
     let faults: Vec<String> = catalogue.disabled().iter().map(ToString::to_string).collect();
-    for (fault, place) in faults.iter().zip(["act.toml: functions.f.effect is", "mixed.toml: functions.g.effect is"]) {
+    for (fault, place) in faults.iter().zip(["act.toml: line 1: functions.f.effect is", "functions.g.effect is"]) {
         assert!(
             fault.contains(place) && ["server.state_dir", "--state DIR", "effect = \"read\""].iter().all(|part| fault.contains(part)),
             "{fault}"
