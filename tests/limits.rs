@@ -142,7 +142,7 @@ fn console_output_over_its_limit_is_cut_with_a_marker_and_the_flag() {
 #[test]
 fn calls_that_outlast_the_drain_are_cancelled_and_listed() {
     let brigd = Brigd::start();
-    let (result, handlers) = run(&brigd, "drainMs", 50, "host.slow({}); host.echo({}); return 7");
+    let (result, handlers) = run(&brigd, "drainMs", 2000, "host.slow({}); host.echo({}); return 7");
     assert_eq!(result.get("value"), Some(&json!(7)), "{result}");
     assert_eq!(handlers.calls("host.slow"), 1);
     assert_eq!(result.pointer("/calls/0/state"), Some(&json!("unknown")), "{result}");

@@ -68,8 +68,15 @@ fn a_check_of_the_configuration_tells_everything_at_once_with_place_and_remedy()
         assert!(told.contains(part), "{part}: {told}");
     }
     assert_eq!(code, Some(2), "{told}");
+}
 
-    // What is left when those are mended: what only all of it together can tell.
+#[test]
+fn a_check_of_what_loads_tells_what_only_all_of_it_together_can() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, functions) = (folder.path().join("brig.toml"), folder.path().join("functions.d"));
+    fs::create_dir(&functions).expect("a folder");
+    fs::write(functions.join("store.toml"), good()).expect("functions");
+    let state = folder.path().join("missing/state");
     fs::write(functions.join("mail.toml"), "[functions.send]\ntimeout_ms = 0\n").expect("functions");
     fs::write(
         &file,
@@ -89,10 +96,12 @@ fn a_check_of_the_configuration_tells_everything_at_once_with_place_and_remedy()
 
     // Warnings alone are no error, but for whoever asks for that.
     fs::remove_file(functions.join("mail.toml")).expect("a file");
-    fs::write(&file, "[principals.\"uid:7\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"store.*\"] }]\n").expect("a file");
+    let kept = folder.path().join("kept").display().to_string();
+    let rules = "[principals.\"uid:7\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"store.*\"] }]\n";
+    fs::write(&file, format!("[server]\nstate_dir = {kept:?}\n{rules}")).expect("a file");
     let (code, told) = config_check(&file, &[]);
     assert!(
-        code == Some(0) && told.contains("\"store.refund\" may change something") && told.contains("2 functions are configured"),
+        code == Some(0) && told.contains("\"store.refund\" may change something") && told.contains("functions configured: 2; warnings: 1"),
         "{told}"
     );
     assert_eq!(config_check(&file, &["--strict"]).0, Some(2));
@@ -118,9 +127,10 @@ fn a_file_of_functions_that_a_reload_can_not_use_is_named_to_whoever_reloads_and
     }
     let (_, status) = brig(&brigd, &["admin", "status"]);
     assert!(
-        status.contains("2 are configured, 1 files are not used") && status.contains("NOT USED     ") && status.contains("mail.toml"),
+        status.contains("2 configured; files not used: 1") && status.contains("NOT USED     ") && status.contains("mail.toml"),
         "{status}"
     );
+    assert!(top_once(&brigd).contains("files of functions not used: 1 | warnings: 0"));
     brigd.signal(nix::sys::signal::Signal::SIGHUP);
     let line = logged(&brigd, "the configuration was reloaded, without some files of functions");
     assert!(line.contains("not_used=") && line.contains("mail.toml") && line.contains("ERROR"), "{line}");
@@ -131,6 +141,58 @@ fn a_file_of_functions_that_a_reload_can_not_use_is_named_to_whoever_reloads_and
     let line = logged(&brigd, "the configuration was not reloaded");
     assert!(line.contains("fault=") && line.contains("did you mean `running`?"), "{line}");
     fs::remove_dir_all(folder).expect("the folder");
+}
+
+/// A frame as it goes into a file or a pipe.
+fn top_once(brigd: &Brigd) -> String {
+    let mut command = Command::new(binary("brig"));
+    command.args(["top", "--once", "--admin-socket"]).arg(brigd.admin_socket()).env_remove("COLUMNS").env_remove("LINES");
+    said(&command.output().expect("brig runs"))
+}
+
+#[test]
+fn a_frame_of_top_that_goes_into_a_pipe_is_whole() {
+    let brigd = BrigdOptions::default().admin().start();
+    let name = "a".repeat(60);
+    let mut clients: Vec<_> = (0..3).map(|_| brigd.connect()).collect();
+    let program = json!({"source": format!("await orders.{name}({{}})"), "timeoutMs": 60_000, "hostFunctions": {"orders": {&name: {}}}});
+    for client in &mut clients {
+        for _ in 0..8 {
+            client.request("evaluate", &program);
+        }
+    }
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let frame = top_once(&brigd);
+        if frame.matches(&name).count() == 24 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{frame}");
+    }
+}
+
+#[test]
+fn a_policy_explained_about_what_nobody_can_call_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, functions) = (folder.path().join("brig.toml"), folder.path().join("functions.d"));
+    fs::create_dir(&functions).expect("a folder");
+    fs::write(functions.join("store.toml"), good()).expect("functions");
+    fs::write(&file, "[principals.\"*\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"store.*\", \"mail.*\"] }]\n")
+        .expect("a file");
+    let explain = |function: &str, more: &[&str]| {
+        let mut command = Command::new(binary("brigd"));
+        command.args(["policy", "explain"]).arg(&file).args(["--principal", "uid:7", "--function", function]).args(more);
+        said(&command.output().expect("brigd runs"))
+    };
+    let told = explain("store.lst", &[]);
+    assert!(told.contains("is allowed by") && told.contains("nobody can call it; did you mean \"store.list\"?"), "{told}");
+    for (function, more) in [("store.list", &[][..]), ("store.lst", &["--callback"])] {
+        assert!(!explain(function, more).contains("note:"), "{function}");
+    }
+    fs::write(functions.join("mail.toml"), "[functions.send]\ntimeout_ms = 0\n").expect("functions");
+    assert!(explain("mail.send", &[]).contains("its file of functions is not used"));
+    fs::write(functions.join("mail.toml"), "[functions.send\n").expect("functions");
+    assert!(explain("mail.send", &[]).contains("is not known: a file of functions can not be read"));
 }
 
 /// The line of the log with this in it, once it is there.

@@ -307,7 +307,7 @@ fn a_policy_is_checked_and_explained_without_a_brigd_running() {
         "{said}"
     );
     assert!(explain("uid:7", "{\"n\":4}").1.contains("denied by operator:default"));
-    assert!(explain("uid:8", "{}").1.contains("denied by no scope of no section"));
+    assert!(explain("uid:8", "{}").1.contains("denied: no section of [principals] is about this principal"));
     let (code, said) = explain("uid:7", "{\"n\":3,\"n\":4}");
     assert!(code == Some(2) && said.contains("comes twice"), "{said}");
     write("[principals.\"uid:7\".host_function]\nrules = [{ mode = \"allow\", patterns = [\"a\"] }]\n");

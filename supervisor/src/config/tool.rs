@@ -77,12 +77,12 @@ fn check(found: &Found, strict: bool) -> ExitCode {
     }
     let (errors, warnings) = (found.errors.len(), found.warnings.len());
     if errors > 0 || (strict && warnings > 0) {
-        eprintln!("brigd: {errors} errors, {warnings} warnings{}", if errors == 0 { ", and --strict takes them for errors" } else { "" });
+        eprintln!("brigd: errors: {errors}, warnings: {warnings}{}", if errors == 0 { ", and --strict takes them for errors" } else { "" });
         return ExitCode::from(2);
     }
     let files: Vec<String> = found.files.iter().map(|file| file.display().to_string()).collect();
     let count = found.functions;
-    print(&format!("the configuration is valid: {}; {count} functions are configured; {warnings} warnings\n", files.join(", ")))
+    print(&format!("the configuration is valid: {}; functions configured: {count}; warnings: {warnings}\n", files.join(", ")))
 }
 
 fn show(file: &Path, effective: bool) -> Result<String, ConfigFault> {

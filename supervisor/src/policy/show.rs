@@ -90,8 +90,12 @@ pub(super) fn explained(function: &str, said: &PolicyExplainResult) -> String {
         Decision::Ask => "asked about",
         Decision::Deny => "denied",
     };
-    let section = if said.section.is_empty() { "no section" } else { &said.section };
-    let mut text = format!("{} is {decision} by {} of {section} (policy {})\n", escaped(function, 150), said.rule, said.policy);
+    let by = match (said.section.as_str(), said.decision) {
+        ("", Decision::Deny) => ": no section of [principals] is about this principal".to_owned(),
+        ("", _) => format!(" by {}, without any section of [principals]", said.rule),
+        (section, _) => format!(" by {} of {section}", said.rule),
+    };
+    let mut text = format!("{} is {decision}{by} (policy {})\n", escaped(function, 150), said.policy);
     if let Some(why) = &said.why {
         line(&mut text, 1, &format!("why: {}", escaped(why, 500)));
     }

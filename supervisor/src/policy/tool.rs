@@ -12,6 +12,7 @@ use crate::config::tool::{DEFAULT_PATH, print};
 use crate::config::{Config, ConfigFault};
 use crate::host::configured::{self, Catalogue, Kept};
 use crate::host::permission::Kind;
+use crate::host::schema::phrase::{nearest, quoted};
 use crate::survey;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -154,13 +155,34 @@ fn explain(
     input: Option<&str>,
 ) -> Result<String, ToolFault> {
     let accounts = named(names)?;
-    let (_, _, policy) = loaded(file, &accounts)?;
+    let (_, config, policy) = loaded(file, &accounts)?;
     let grant = policy.grant(&facts(principal, &accounts)?);
     let name = Name::parse(function).map_err(ToolFault::Asked)?;
     let read = input.map(|text| Read::new(text, explain::scopes(&grant, kind)));
     let read = read.transpose().map_err(|fault| ToolFault::Asked(format!("the input {fault}")))?;
     let said = explain::explained(&grant, kind, name, read.as_ref(), &Counters::default());
-    Ok(show::explained(function, &said))
+    let catalogue = functions(&config, file).filter(|_| kind == Kind::Functions);
+    let note = catalogue.and_then(|catalogue| not_callable(&catalogue, function));
+    Ok(format!("{}{}", show::explained(function, &said), note.map(|note| format!("  note: {note}\n")).unwrap_or_default()))
+}
+
+/// Why a call would not even come to the policy: a rule decides about any name, also about one
+/// that nothing has.
+fn not_callable(catalogue: &Catalogue, function: &str) -> Option<String> {
+    if catalogue.has(function) {
+        return None;
+    }
+    let Some(briefs) = catalogue.briefs() else {
+        return Some(
+            "whether there is such a function is not known: a file of functions can not be read; `config check` says why".to_owned(),
+        );
+    };
+    let names: Vec<String> = briefs.iter().map(|brief| format!("{}.{}", brief.collection, brief.name)).collect();
+    if names.iter().any(|name| name == function) {
+        return Some("its file of functions is not used, so nobody can call it; `config check` says why".to_owned());
+    }
+    let near = nearest(function, names.iter().map(String::as_str)).map(|near| format!("; did you mean {}?", quoted(near)));
+    Some(format!("no function of this name is configured, so nobody can call it{}", near.unwrap_or_default()))
 }
 
 /// Who is meant by `user:ada` or `uid:1,gid:2,gid:3,unit:a.service`. The first group is

@@ -21,6 +21,8 @@ fn audit(audit: &AuditStatus) -> String {
     }
     match (audit.seq, audit.on_disk, &audit.hash) {
         (Some(seq), Some(on_disk), Some(hash)) => format!("{place}; record {seq} ({on_disk} on disk) has the hash {}", line(hash)),
+        // Without a folder of their own records go to the log.
+        _ if audit.place == "log" => "in the log only: audit.dir is not set".to_owned(),
         _ => place,
     }
 }
@@ -49,7 +51,7 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
     let status = status.borrow();
     let workers = &status.workers;
     let mut text = format!(
-        "brigd {} is {} since {}; sandbox {} ({})\n\
+        "brigd {} is {}, up {}; sandbox {} ({})\n\
          workers      {} ready, {} busy, {} being made; {} died abnormally, {} failures\n\
          evaluations  {} run, {} wait; {} vms\n\
          policy       {}\n\
@@ -79,6 +81,12 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
         if status.journal.durable { "outlives brigd" } else { "ends with brigd" },
         status.journal.detached,
     );
+    of_principals(status, &mut text);
+    text
+}
+
+/// What the users of brigd do and did, and what should be mended.
+fn of_principals(status: &StatusResult, text: &mut String) {
     for principal in &status.principals {
         let (uid, connections) = (principal.uid, principal.connections);
         writeln!(text, "user {uid:<8} {} run, {} wait, {connections} connections", principal.running, principal.waiting).ok();
@@ -91,14 +99,13 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
     if !status.failures.is_empty() {
         writeln!(text, "failures     {}", counts(&status.failures)).ok();
     }
-    writeln!(text, "functions    {} are configured, {} files are not used", status.functions, status.files_off.len()).ok();
+    writeln!(text, "functions    {} configured; files not used: {}", status.functions, status.files_off.len()).ok();
     for off in &status.files_off {
         writeln!(text, "NOT USED     {}: {}", line(&off.file), line(&off.why)).ok();
     }
     for warning in &status.warnings {
         writeln!(text, "warning      {}", line(warning)).ok();
     }
-    text
 }
 
 pub(super) fn evaluations(evaluations: &[EvaluationInfo]) -> String {
@@ -123,7 +130,7 @@ pub(super) fn revoked<R: Borrow<RevocationsResult>>(revoked: &R) -> String {
     let revoked = revoked.borrow();
     let one = |kind: &str, entry: &Revocation| {
         let reason = entry.reason.as_deref().map(|reason| format!(": {}", line(reason))).unwrap_or_default();
-        format!("{kind} {} by user {}{reason}\n", line(&entry.target), entry.by.uid)
+        format!("{kind} {}, by user {}{reason}\n", line(&entry.target), entry.by.uid)
     };
     let all: String = (revoked.functions.iter().map(|entry| one("functions", entry)))
         .chain(revoked.principals.iter().map(|entry| one("principal", entry)))
@@ -138,22 +145,25 @@ pub(super) fn approvals(approvals: &[ApprovalInfo]) -> String {
     approvals.iter().map(|info| format!("{}\n", approval(info))).collect()
 }
 
-/// One approval in one line.
+/// One approval in one line: first what a narrow terminal must not cut off.
 pub(super) fn approval(info: &ApprovalInfo) -> String {
     let until = info.expires_in_ms.map(|left| format!(", {} left", span(left))).unwrap_or_default();
-    let by = info.decision.as_ref().map(|decision| format!(" by user {}", decision.by.uid)).unwrap_or_default();
+    let by = info.decision.as_ref().map(|decision| format!(", decided by user {}", decision.by.uid)).unwrap_or_default();
     let (id, function) = (line(&info.approval), line(&info.function));
-    format!("{id}  {:<9} user {:<6} {:>7}{until}  {function}{by}", word(info.state), info.principal.uid, span(info.age_ms))
+    format!("{id}  {:<9} user {:<6} {function}  {}{until}{by}", word(info.state), info.principal.uid, span(info.age_ms))
 }
 
 /// Everything that somebody has to know who decides.
 pub(super) fn detail(detail: &ApprovalDetail) -> String {
     let info = &detail.approval;
     let why = info.why.as_deref().map(|why| format!(": {}", line(why))).unwrap_or_default();
+    // Nobody is asked any more about what is decided.
+    let approvers =
+        if detail.approvers.is_empty() { String::new() } else { format!("  approvers   {}\n", line(&detail.approvers.join(", "))) };
     let part = if detail.redacted { "; the rule shows only a part of it" } else { "" };
     let mut text = format!(
-        "{}\n  function    {}\n  for         user {} (group {}), call {} of {}\n  rule        {}{why}\n  policy      {}\n  \
-         approvers   {}\n  input       {} bytes, sha256 {}{part}\n",
+        "{}\n  function    {}\n  for         user {} (group {}), call {} of {}\n  rule        {}{why}\n  policy      {}\n\
+         {approvers}  input       {} bytes, sha256 {}{part}\n",
         approval(info),
         line(&info.function),
         info.principal.uid,
@@ -162,7 +172,6 @@ pub(super) fn detail(detail: &ApprovalDetail) -> String {
         line(&info.evaluation),
         line(&info.rule),
         line(&info.policy_version),
-        line(&detail.approvers.join(", ")),
         info.input_bytes,
         line(&info.input_sha256),
     );
@@ -242,6 +251,7 @@ const fn word(state: ApprovalState) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
 
     #[test]
@@ -252,6 +262,17 @@ mod tests {
             "{\n  \"a\": [\n    1.00,\n    12345678901234567890\n  ],\n  \"b\": \"x,{\\\"}:\",\n  \"c\": {\n    \n  }\n}"
         );
         assert_eq!(indented(r#""a\\""#), r#""a\\""#);
+    }
+
+    #[test]
+    fn an_approval_at_eighty_columns_still_says_what_would_run_and_who_decided_comes_last() {
+        let golden = include_str!("../../../../protocol/tests/golden/admin/07-approvals-listed.json");
+        let told: serde_json::Value = serde_json::from_str(golden).expect("a golden");
+        let mut info: ApprovalInfo = serde_json::from_value(told["result"]["approvals"][0].clone()).expect("an approval");
+        info.approval = format!("ap_{}", "0".repeat(32));
+        assert!(approval(&info).chars().take(80).collect::<String>().contains(&info.function));
+        info.decision = serde_json::from_value(told["result"]["approvals"][1]["decision"].clone()).expect("a decision");
+        assert!(approval(&info).ends_with(", decided by user 20002"), "{}", approval(&info));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) async fn top(args: TopArgs) -> Result<Exit, Fault> {
                 "status": snapshot.status, "evaluations": snapshot.evaluations, "approvals": snapshot.approvals
             })));
         } else {
-            let (width, height) = screen::size();
+            let (width, height) = screen::size_of_one();
             terminal::out(&frame::frame(&snapshot, width, height).iter().map(|line| format!("{line}\n")).collect::<String>());
         }
         return Ok(Exit::Succeeded);

@@ -36,7 +36,7 @@ fn head(status: &StatusResult) -> Vec<String> {
         let some: Vec<String> = some.map(|(code, count)| format!("{} {count}", line(code))).collect();
         if some.is_empty() { "none".to_owned() } else { some.join(", ") }
     };
-    vec![
+    let mut lines = vec![
         format!(
             "brigd {} {} up {} | sandbox {} | policy {}",
             line(&status.version),
@@ -64,7 +64,12 @@ fn head(status: &StatusResult) -> Vec<String> {
             counter("refused")
         ),
         format!("limits hit: {} | other failures: {}", told(true), told(false)),
-    ]
+    ];
+    if !(status.files_off.is_empty() && status.warnings.is_empty()) {
+        let (off, warnings) = (status.files_off.len(), status.warnings.len());
+        lines.push(format!("files of functions not used: {off} | warnings: {warnings} | brig admin status says which"));
+    }
+    lines
 }
 
 /// Whether this is a limit that was broken, and not what a program or a person did.

@@ -4,7 +4,7 @@
 
 use crate::cli::terminal;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use std::io::{self, Read as _};
+use std::io::{self, IsTerminal as _, Read as _};
 use tokio::sync::mpsc;
 
 /// What is drawn when nobody knows better.
@@ -49,6 +49,15 @@ impl Drop for Screen {
         terminal::out("\u{1b}[?25h\u{1b}[?1049l");
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before).ok();
     }
+}
+
+/// For a frame that nobody may be looking at: what goes into a file or a pipe is cut only where
+/// the environment says how wide and long it may be.
+pub(super) fn size_of_one() -> (usize, usize) {
+    let named = |name: &str| std::env::var_os(name).is_some();
+    let (width, height) = size();
+    let whole = !io::stdout().is_terminal();
+    (if whole && !named("COLUMNS") { usize::MAX } else { width }, if whole && !named("LINES") { usize::MAX } else { height })
 }
 
 /// Columns and lines: of the terminal, else of the environment, else as ever.
