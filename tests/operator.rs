@@ -107,6 +107,42 @@ fn a_check_of_what_loads_tells_what_only_all_of_it_together_can() {
     assert_eq!(config_check(&file, &["--strict"]).0, Some(2));
 }
 
+/// What a check says of a file with this text, in a folder with a state directory of its own.
+fn checked(text: &str, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("brig.toml");
+    fs::create_dir(folder.path().join("functions.d")).expect("a folder");
+    fs::write(folder.path().join("functions.d/many.toml"), "[functions.one]\ntimeout_ms = 0\n[functions.two]\ntimeout_ms = 0\n")
+        .expect("functions");
+    fs::write(&file, text.replace("HERE", &folder.path().display().to_string())).expect("a file");
+    config_check(&file, more).1
+}
+
+#[test]
+fn a_check_tells_who_can_not_decide_and_what_is_not_there() {
+    let asks = |who: &str| {
+        format!(
+            "[principals.\"uid:7\".callbacks]\nrules = [{{ mode = \"ask\", patterns = [\"a.b\"], ask = {{ approvers = [\"{who}\"] }} }}]\n"
+        )
+    };
+    let sockets = "[server]\nsocket = \"HERE/no/brig.sock\"\nstate_dir = \"HERE/state\"\n";
+    let told = checked(&format!("{sockets}{}", asks("uid:7")), &[]);
+    for part in [
+        "functions.one.timeout_ms",
+        "functions.two.timeout_ms",
+        "server.socket: the folder ",
+        "nobody can decide",
+        "nobody can ever say yes",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(checked(&asks("*"), &[]).contains("whoever is let in on the admin socket may decide this"));
+    assert!(checked("", &["--user", "no-such-user"]).contains("there is no such user"));
+    let hourly =
+        "[principals.\"uid:7\".callbacks]\nrules = [{ mode = \"allow\", patterns = [\"a.b\"], budget = { calls = 1, per = \"hour\" } }]\n";
+    assert!(checked(hourly, &[]).contains("server.state_dir"));
+}
+
 /// A brigd with an admin socket and a file of functions in place.
 fn with_functions(config: &str) -> (Brigd, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a folder").keep();
