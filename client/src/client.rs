@@ -176,8 +176,11 @@ impl Client {
             limits: (options.limits != RequestedLimits::default()).then_some(options.limits),
             time_zone: options.time_zone.clone(),
         };
+        self.connection.expect_vms();
         let made: VmCreateResult = self.request(method::VM_CREATE, &params).await?;
-        Ok(Vm { client: self.clone(), made, handlers: options.functions.handlers(), disposed: false })
+        let handlers = options.functions.handlers();
+        self.connection.keep(&made.vm, handlers.clone());
+        Ok(Vm { client: self.clone(), made, handlers, disposed: false })
     }
 
     /// The vms of this principal.
@@ -314,6 +317,7 @@ impl Vm {
     /// [`Error`] when the connection or the request fails.
     pub async fn dispose(mut self) -> Result<(), Error> {
         self.disposed = true;
+        self.client.connection.let_go(&self.made.vm);
         let params = VmDisposeParams { vm: self.made.vm.clone() };
         self.client.request::<serde_json::Value>(method::VM_DISPOSE, &params).await.map(drop)
     }
@@ -321,6 +325,7 @@ impl Vm {
 
 impl Drop for Vm {
     fn drop(&mut self) {
+        self.client.connection.let_go(&self.made.vm);
         if !self.disposed {
             self.client.connection.tell(method::VM_DISPOSE, &VmDisposeParams { vm: self.made.vm.clone() });
         }

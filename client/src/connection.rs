@@ -11,6 +11,7 @@ mod wire;
 
 use crate::embedded::PrivateServer;
 use crate::error::Error;
+use crate::functions::Handlers;
 use brig_protocol::client::{EvaluateParams, FunctionsCallParams, method};
 use brig_protocol::line::{Line, LineDecoder};
 use brig_protocol::rpc::{self, Id};
@@ -176,6 +177,22 @@ impl Connection {
         let (sender, answer) = oneshot::channel();
         let (request, announced) = lock(&self.wire.table).add(sender, offer)?;
         Ok((Ticket { connection: Arc::clone(self), request, answer, sent: false, cancels: false, done: false }, announced))
+    }
+
+    /// Makes ready for the calls of evaluations of others, which a vm that is made here brings.
+    pub(crate) fn expect_vms(&self) {
+        lock(&self.wire.table).makes_vms = true;
+    }
+
+    /// Answers for the functions of a vm that was made here, whoever evaluates in it.
+    pub(crate) fn keep(&self, vm: &str, handlers: Handlers) {
+        let offer = Offer { handlers, ..Offer::default() };
+        lock(&self.wire.table).kept.insert(vm.to_owned(), Arc::new(offer));
+    }
+
+    /// The vm is no more.
+    pub(crate) fn let_go(&self, vm: &str) {
+        lock(&self.wire.table).kept.remove(vm);
     }
 
     /// Sends a request whose answer nobody needs.

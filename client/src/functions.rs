@@ -420,6 +420,11 @@ impl Handlers {
         self.0.extend(more.0.iter().map(|(name, handler)| (name.clone(), Arc::clone(handler))));
     }
 
+    /// The handler of a function, to be compared with that of another collection of them.
+    pub(crate) fn find(&self, function: &str) -> Option<&Handler> {
+        self.0.get(function)
+    }
+
     pub(crate) fn start(&self, input: Box<RawValue>, call: HostCall) -> Option<Running> {
         self.0.get(&call.function).map(|handler| handler(input, call))
     }

@@ -503,6 +503,59 @@ async fn a_vm_offers_its_functions_to_every_evaluation_and_is_disposed_of() {
 }
 
 #[tokio::test]
+async fn a_call_of_somebody_elses_evaluation_in_a_vm_made_here_is_not_taken_for_one_of_ours() {
+    let server = FakeServer::start(|peer| {
+        let request = peer.expect("vm.create");
+        peer.answer(&request, &json!({"vm": "vm_1", "idleTimeoutMs": 1000, "lifetimeMs": 2000}));
+        let own = peer.expect("evaluate");
+        assert_eq!(own["params"]["announce"], true);
+        peer.call("c1", "ev_other", 1, "orders.list", &json!({}));
+        assert_eq!(peer.read()["result"], "vm");
+        peer.call("c2", "ev_other", 2, "orders.drop", &json!({}));
+        assert_eq!(peer.read()["error"]["data"]["code"], "cancelled");
+        peer.started(&own, "ev_own");
+        peer.call("c3", "ev_own", 1, "orders.list", &json!({}));
+        assert_eq!(peer.read()["result"], "own");
+        peer.answer(&own, &succeeded(json!(1)));
+        let request = peer.expect("vm.dispose");
+        peer.call("c4", "ev_other", 3, "orders.list", &json!({}));
+        assert_eq!(peer.read()["error"]["data"]["code"], "cancelled");
+        peer.answer(&request, &json!({}));
+    });
+    let client = Client::connect(server.socket()).await.unwrap();
+    let vm = client.create_vm(VmOptions::new().host_functions(one_function(|_, _| async { Ok(json!("vm")) }))).await.unwrap();
+    let own = Evaluate::new("1").host_functions(one_function(|_, _| async { Ok(json!("own")) }));
+    assert_eq!(value_of(client.evaluate(own)).await, json!(1));
+    soon(vm.dispose()).await.unwrap();
+    server.finish();
+}
+
+#[tokio::test]
+async fn an_approval_of_a_call_without_a_program_is_not_taken_for_one_of_an_evaluation() {
+    let server = FakeServer::start(|peer| {
+        let own = peer.expect("evaluate");
+        let call = peer.expect("functions.call");
+        let note = json!({"evaluation": "fc_1", "call": 1, "function": "billing.charge", "approval": "ap_1", "expiresInMs": 5000});
+        peer.notify("evaluation.approval", &note);
+        peer.call("c1", "ev_own", 1, "orders.list", &json!({}));
+        assert_eq!(peer.read()["result"], "own");
+        peer.answer(&call, &json!({"ok": true}));
+        peer.answer(&own, &succeeded(json!(1)));
+    });
+    let client = Client::connect(server.socket()).await.unwrap();
+    let evaluation = client.evaluate(
+        Evaluate::new("1")
+            .host_functions(one_function(|_, _| async { Ok(json!("own")) }))
+            .on_approval(|note| panic!("told of {}", note.evaluation)),
+    );
+    let params = json!({"function": "billing.charge"});
+    let called = client.request::<Value>("functions.call", &params);
+    let (value, called) = tokio::join!(value_of(evaluation), soon(called));
+    assert_eq!((value, called.unwrap()), (json!(1), json!({"ok": true})));
+    server.finish();
+}
+
+#[tokio::test]
 async fn a_client_that_is_dropped_closes_its_connection() {
     let server = FakeServer::start(|peer| assert!(peer.closed()));
     let client = Client::connect(server.socket()).await.unwrap();

@@ -147,6 +147,11 @@ impl Run {
         let told = Arc::new(Told::default());
         let evaluate = program(source, step, &told)?;
         let result = match (&self.vm, &self.gone) {
+            (Some(vm), _) if step.get("by").is_some() => {
+                // By its id only: this library has a vm where it was made.
+                let params = json!({"source": source, "vm": vm.id()});
+                self.client(step).request::<EvaluateResult>("evaluate", &params).await
+            }
             (Some(vm), _) => told.cancelling(vm.evaluate(evaluate)).await,
             // A vm that was disposed of can not even be named by what this library offers.
             (None, Some(vm)) => self.one.request::<EvaluateResult>("evaluate", &json!({"source": source, "vm": vm})).await,

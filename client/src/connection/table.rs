@@ -61,6 +61,10 @@ pub(super) struct Table {
     pub(super) requests: HashMap<i64, Pending>,
     pub(super) evaluations: HashMap<String, i64>,
     pub(super) calls: HashMap<Id, CancellationToken>,
+    /// Of the vms that were made here; another connection may evaluate in them.
+    pub(super) kept: HashMap<String, Arc<Offer>>,
+    /// Whether evaluations of others may ask something here.
+    pub(super) makes_vms: bool,
     pub(super) lost: Option<Error>,
 }
 
@@ -77,7 +81,7 @@ impl Table {
         }
         self.last_id += 1;
         let offer = offer.filter(|offer| !offer.is_empty()).map(Arc::new);
-        let announced = offer.is_some() && self.requests.values().any(Pending::is_unnamed);
+        let announced = offer.is_some() && (self.makes_vms || self.requests.values().any(Pending::is_unnamed));
         self.requests.insert(self.last_id, Pending { answer, offer, asks: None, announced, evaluation: None });
         Ok((self.last_id, announced))
     }
@@ -91,6 +95,14 @@ impl Table {
         let request = *self.requests.iter().find(|(_, pending)| pending.is_unnamed())?.0;
         self.name(request, evaluation);
         self.requests.get(&request).and_then(|pending| pending.offer.clone())
+    }
+
+    /// What answers a call of an evaluation that is none of this client's: the only vm made
+    /// here that has such a function, or one of several that have the same.
+    pub(super) fn offer_of_vms(&self, function: &str) -> Option<Arc<Offer>> {
+        let mut found = self.kept.values().filter_map(|offer| Some((offer, offer.handlers.find(function)?)));
+        let (first, handler) = found.next()?;
+        found.all(|(_, other)| Arc::ptr_eq(handler, other)).then(|| Arc::clone(first))
     }
 
     /// Whoever listens for approvals of calls of this function is told of one.

@@ -89,6 +89,7 @@ impl Wire {
             let mut table = lock(&self.table);
             let reason = table.lost.get_or_insert_with(|| reason.clone()).clone();
             table.evaluations.clear();
+            table.kept.clear();
             let waiting: Vec<_> = table.requests.drain().map(|(_, pending)| (pending, reason.clone())).collect();
             (waiting, std::mem::take(&mut table.calls))
         };
@@ -169,7 +170,7 @@ impl Wire {
     fn host_call(self: &Arc<Self>, id: Id, params: Option<&RawValue>) -> Result<(), Error> {
         let params: HostCallParams<'_> = read_params(method::HOST_CALL, params)?;
         let mut table = lock(&self.table);
-        let Some(offer) = table.offer(&params.evaluation) else {
+        let Some(offer) = table.offer(&params.evaluation).or_else(|| table.offer_of_vms(&params.function)) else {
             drop(table);
             let failure = FunctionError::new(CallCode::Cancelled.as_str(), "this client runs no such evaluation");
             self.send(&answer_line(&id, Err(failure)));

@@ -6,6 +6,7 @@ import enum
 import json
 import os
 import queue
+import re
 import select
 import shutil
 import signal
@@ -435,6 +436,8 @@ print(42 if result.outcome == 'timed_out' else result, client.socket)""",
     }[way]
     child = script(source, private)
     out, err = child.communicate(timeout=120)
+    # How long one step of the loop took depends on the machine.
+    err = re.sub(r"^Executing <.*> took [\d.]+ seconds\n", "", err, flags=re.MULTILINE)
     assert child.returncode == 0 and err == "", err
     value, socket = out.split()
     assert value == "42"

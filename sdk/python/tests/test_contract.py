@@ -97,7 +97,9 @@ class Run:
     async def do_evaluate(self, step: dict[str, Any], source: str) -> str | None:
         told = Told()
         options = options_of(step, told)
-        where = self.client(step) if self.vm is None else self.vm
+        where = self.client(step) if self.vm is None or "by" in step else self.vm
+        if self.vm is not None and "by" in step:
+            options["vm"] = self.vm.id
         if "refused" in step["expect"]:
             return await refused(where.evaluate(source, **options), step["expect"]["refused"])
         result = await where.evaluate(source, **options)

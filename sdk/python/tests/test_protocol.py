@@ -453,6 +453,66 @@ def test_a_vm_keeps_its_handlers_and_defaults_and_is_disposed_of_by_name() -> No
     assert gone == {"vm": "vm_1"} and values == (5, "vm_1")
 
 
+def test_a_call_of_somebody_elses_evaluation_in_a_vm_made_here_is_not_taken_for_one_of_ours() -> None:
+    def server(fake: FakeBrigd) -> list[Any]:
+        peer = fake.accept()
+        peer.answer(peer.expect("vm.create")["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
+        own = peer.expect("evaluate")
+        peer.call("c1", "ev_other", "t.f", {})
+        said = [peer.next()["result"]]
+        peer.call("c2", "ev_other", "t.g", {}, 2)
+        said.append(peer.next()["error"]["data"]["code"])
+        peer.send(method="evaluation.started", params={"id": own["id"], "evaluation": "ev_own"})
+        peer.call("c3", "ev_own", "t.f", {})
+        said.append(peer.next()["result"])
+        peer.answer(own["id"], succeeded(1))
+        peer.answer(peer.expect("vm.dispose")["id"], {})
+        peer.answer(peer.expect("vm.list")["id"], {"vms": []})
+        peer.call("c4", "ev_other", "t.f", {}, 3)
+        return [*said, peer.next()["error"]["data"]["code"]]
+
+    async def client(one: brig.AsyncClient) -> Any:
+        async with one.create_vm(host_functions={"t": {"f": lambda: "vm"}}):
+            await one.evaluate("1", host_functions={"t": {"f": lambda: "own"}})
+        await one.list_vms()
+        await asyncio.get_running_loop().run_in_executor(None, told.wait, PATIENCE_S)
+
+    told = threading.Event()
+
+    def told_server(fake: FakeBrigd) -> list[Any]:
+        try:
+            return server(fake)
+        finally:
+            told.set()
+
+    assert talk(told_server, client)[0] == ["vm", "cancelled", "own", "cancelled"]
+
+
+def test_an_approval_of_a_call_without_a_program_is_not_taken_for_one_of_an_evaluation() -> None:
+    def server(fake: FakeBrigd) -> Any:
+        peer = fake.accept()
+        own, call = peer.expect("evaluate"), peer.expect("functions.call")
+        note = {"evaluation": "fc_1", "call": 1, "function": "billing.charge", "approval": "ap_1", "expiresInMs": 5000}
+        peer.send(method="evaluation.approval", params=note)
+        peer.call("c1", "ev_own", "t.f", {})
+        answer = peer.next()
+        peer.answer(call["id"], {"ok": True})
+        peer.answer(own["id"], succeeded(1))
+        return answer.get("result")
+
+    told: list[brig.ApprovalNote] = []
+
+    async def client(one: brig.AsyncClient) -> Any:
+        running = asyncio.create_task(one.evaluate("1", host_functions={"t": {"f": lambda: "own"}}, on_approval=told.append))
+        # Once around the loop for each: the evaluation is sent first.
+        await one._connect()
+        await asyncio.sleep(0)
+        called = await one.request("functions.call", {"function": "billing.charge"})
+        return (await running).value, called
+
+    assert talk(server, client) == ("own", (1, {"ok": True})) and told == []
+
+
 def test_a_closed_client_refuses_and_what_was_in_flight_is_rejected() -> None:
     def server(fake: FakeBrigd) -> Peer:
         peer = fake.accept()

@@ -113,11 +113,14 @@ export class Client implements VmHost {
   /** Makes a vm: a worker that keeps its realm between evaluations. */
   async createVm<const Schemas = any>(options: VmOptions<Schemas> = {}): Promise<Vm> {
     const functions = prepareFunctions(options.hostFunctions as HostFunctions | undefined);
-    const made = (await this.#ask("vm.create", vmParams(options as VmOptions, functions))) as {
+    const params = vmParams(options as VmOptions, functions);
+    const connection = await this.#connect();
+    const made = (await connection.request("vm.create", params).answer) as {
       vm: string;
       idleTimeoutMs: number;
       lifetimeMs: number;
     };
+    connection.keep(made.vm, functions.handlers);
     const { permissions, timeoutMs, output } = options;
     return new Vm(this, made, functions.handlers, { permissions, timeoutMs, output });
   }
@@ -135,7 +138,9 @@ export class Client implements VmHost {
 
   /** Any other method of the protocol. */
   async request(method: string, params: object = {}): Promise<JsonValue> {
-    return (await this.#ask(method, text(method, params))) as JsonValue;
+    const answer = (await this.#ask(method, text(method, params))) as JsonValue;
+    if (method === "vm.dispose") this.#connection?.letGo(String((params as { vm?: unknown }).vm));
+    return answer;
   }
 
   /** Ends the connection, and a brigd that this client started. What is in flight is rejected. */
@@ -167,11 +172,11 @@ export class Client implements VmHost {
     const connection = await this.#connect();
     if (aborted(signal)) return neverSent();
     const asked = connection.request("evaluate", params, offerOf(options, functions, kept));
-    signal?.addEventListener("abort", asked.cancel, { once: true });
+    const undo = signal === undefined ? undefined : whenAborted(signal, asked.cancel);
     try {
       return resultOf<T>(await asked.answer);
     } finally {
-      signal?.removeEventListener("abort", asked.cancel);
+      undo?.();
     }
   }
 
@@ -209,6 +214,20 @@ export class Client implements VmHost {
 /** Asked again after something was awaited. */
 function aborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
+}
+
+/** What each signal ends: one listener for all, as Node warns of more than ten on one signal. */
+const endedBy = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Does so when the signal is aborted; gives what undoes that. */
+function whenAborted(signal: AbortSignal, act: () => void): () => void {
+  const acts = endedBy.get(signal) ?? new Set();
+  if (!endedBy.has(signal)) {
+    endedBy.set(signal, acts);
+    signal.addEventListener("abort", () => acts.forEach((each) => each()), { once: true });
+  }
+  acts.add(act);
+  return () => acts.delete(act);
 }
 
 function offerOf(options: EvaluateOptions, functions: PreparedFunctions, kept: PreparedFunctions["handlers"] | undefined): Offer | undefined {

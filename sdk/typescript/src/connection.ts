@@ -19,6 +19,9 @@ const ANSWER_LINE_BYTES = 256 * 1024 * 1024;
 /** Refusals that brigd sends without an id, because it sends this client away. */
 const SENT_AWAY = ["not_permitted", "overloaded", "quota_exceeded", "shutting_down"];
 
+/** How the id begins of a call without a program: `functions.call`. */
+const CALL_PREFIX = "fc_";
+
 /** What a request offers to its evaluation while that runs. */
 export interface Offer {
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -59,17 +62,25 @@ export class Connection {
   readonly #requests = new Map<number, Pending>();
   readonly #evaluations = new Map<string, number>();
   readonly #calls = new Map<Id, Answering>();
+  /** Of the vms that were made here; another connection may evaluate in them. */
+  readonly #kept = new Map<string, Offer>();
+  #makesVms = false;
   #lastId = 0;
   #lost: BrigError | undefined;
   /** Resolves once the socket takes more. */
   #room: Promise<void> = Promise.resolve();
+  #drained: (() => void) | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.unref();
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", (fault) => this.#lose(lost(fault.message, fault)));
-    socket.on("close", () => this.#lose(lost("brigd closed it")));
+    socket.on("drain", () => this.#drain());
+    socket.on("close", () => {
+      this.#lose(lost("brigd closed it"));
+      this.#drain();
+    });
   }
 
   /**
@@ -100,7 +111,8 @@ export class Connection {
   /** Sends a request. `params` is JSON text of an object. */
   request(method: string, params: string, offer?: Offer): Asked {
     const id = ++this.#lastId;
-    const announced = offer !== undefined && [...this.#requests.values()].some(isUnnamed);
+    this.#makesVms ||= method === "vm.create";
+    const announced = offer !== undefined && (this.#makesVms || this.#oneIsUnnamed());
     const said = announced ? withMember(params, '"announce":true') : params;
     const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${said}}\n`;
     const answer = new Promise<unknown>((resolve, reject) => {
@@ -111,6 +123,16 @@ export class Connection {
       void this.#room.then(() => this.#write(line));
     });
     return { answer, cancel: () => this.#cancel(id) };
+  }
+
+  /** Answers for the functions of a vm that was made here, whoever evaluates in it. */
+  keep(vm: string, handlers: Offer["handlers"]): void {
+    this.#kept.set(vm, { handlers });
+  }
+
+  /** The vm is no more. */
+  letGo(vm: string): void {
+    this.#kept.delete(vm);
   }
 
   /** Ends it. What is in flight is rejected. */
@@ -127,13 +149,14 @@ export class Connection {
 
   #write(line: string): void {
     if (this.#lost !== undefined || this.#socket.write(line)) return;
-    this.#room = new Promise((resolve) => {
-      const done = (): void => {
-        this.#socket.off("drain", done).off("close", done);
-        resolve();
-      };
-      this.#socket.on("drain", done).on("close", done);
-    });
+    // All that waited for room write at once: they make one promise of it, not one each.
+    if (this.#drained === undefined) this.#room = new Promise((resolve) => (this.#drained = resolve));
+  }
+
+  #drain(): void {
+    const drained = this.#drained;
+    this.#drained = undefined;
+    drained?.();
   }
 
   #read(chunk: Buffer): void {
@@ -209,6 +232,10 @@ export class Connection {
     }
   }
 
+  #oneIsUnnamed(): boolean {
+    return [...this.#requests.values()].some(isUnnamed);
+  }
+
   #name(request: number, evaluation: string): void {
     const pending = this.#requests.get(request);
     if (pending === undefined) return;
@@ -223,6 +250,8 @@ export class Connection {
   #offer(evaluation: string): Offer | undefined {
     const known = this.#evaluations.get(evaluation);
     if (known !== undefined) return this.#requests.get(known)?.offer;
+    // Its approval is told to this connection as well, and is no evaluation's.
+    if (evaluation.startsWith(CALL_PREFIX)) return undefined;
     const unnamed = [...this.#requests].filter(([, pending]) => isUnnamed(pending));
     const [first] = unnamed;
     if (first === undefined || unnamed.length > 1) return undefined;
@@ -230,11 +259,18 @@ export class Connection {
     return first[1].offer;
   }
 
+  /** Of the only vm that has such a function, or of several that have the same. */
+  #offerOfVms(name: string): Offer | undefined {
+    const found = [...this.#kept.values()].filter(({ handlers }) => handlers.has(name));
+    const same = new Set(found.map(({ handlers }) => handlers.get(name))).size === 1;
+    return same ? found[0] : undefined;
+  }
+
   #hostCall(id: Id, params: Record<string, unknown>): void {
     const evaluation = String(params["evaluation"]);
-    const offer = this.#offer(evaluation);
-    if (offer === undefined) return this.#answer(id, gone("this client runs no such evaluation", "cancelled"));
     const name = String(params["function"]);
+    const offer = this.#offer(evaluation) ?? this.#offerOfVms(name);
+    if (offer === undefined) return this.#answer(id, gone("this client runs no such evaluation", "cancelled"));
     const handler = offer.handlers.get(name);
     if (handler === undefined) return this.#answer(id, gone(`${name} is not offered here`, "unknown_function"));
     const controller = new AbortController();

@@ -28,6 +28,9 @@ ANSWER_LINE_BYTES = 256 * 1024 * 1024
 #: Refusals that brigd sends without an id, because it sends this client away.
 _SENT_AWAY = ("not_permitted", "overloaded", "quota_exceeded", "shutting_down")
 
+#: How the id begins of a call without a program: ``functions.call``.
+_CALL_PREFIX = "fc_"
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -255,6 +258,9 @@ class Connection(asyncio.Protocol):
         if known is not None:
             pending = self._requests.get(known)
             return None if pending is None else pending.offer
+        if evaluation.startswith(_CALL_PREFIX):
+            # Its approval is told to this connection as well, and is no evaluation's.
+            return None
         unnamed = [number for number, pending in self._requests.items() if pending.unnamed]
         if len(unnamed) != 1:
             return None

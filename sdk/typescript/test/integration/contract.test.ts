@@ -95,7 +95,9 @@ const STEPS: { readonly [kind: string]: (run: Run, step: Step, given: any) => Pr
   async evaluate(run, step, source: string) {
     const told = new Told();
     const options = optionsOf(step, told);
-    const asked = run.vm === undefined ? run.client(step).evaluate(source, options) : run.vm.evaluate(source, options);
+    const { vm } = run;
+    const byId = vm !== undefined && step.by !== undefined ? { ...options, vm: vm.id } : options;
+    const asked = vm === undefined || step.by !== undefined ? run.client(step).evaluate(source, byId) : vm.evaluate(source, options);
     if (step.expect.refused !== undefined) return void (await isRefused(asked, step.expect.refused));
     const result = await asked;
     await holds({ result, told, ids: run.ids }, step.expect);

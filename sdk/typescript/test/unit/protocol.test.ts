@@ -524,12 +524,16 @@ test("a server that stops reading holds back the requests, and cancels come afte
     server.socket.pause();
     const controller = new AbortController();
     const text = "x".repeat(1024 * 1024);
-    const running = Array.from({ length: 8 }, (_, n) => client.evaluate(`${n}`, { inputs: { text }, signal: controller.signal }));
+    // Node warns of more than ten listeners of one kind.
+    const warned: Error[] = [];
+    const warns = (warning: Error): number => warned.push(warning);
+    process.on("warning", warns);
+    const running = Array.from({ length: 16 }, (_, n) => client.evaluate(`${n}`, { inputs: { text }, signal: controller.signal }));
     await new Promise((resolve) => setImmediate(resolve));
     controller.abort();
     server.socket.resume();
     const seen: Message[] = [];
-    while (seen.length < 16) seen.push(await server.next());
+    while (seen.length < 32) seen.push(await server.next());
     for (const { id } of seen.filter(({ method }) => method === "evaluate")) {
       const requested = seen.findIndex((message) => message.id === id);
       const cancelled = seen.findIndex((message) => message.method === "cancel" && message.params.id === id);
@@ -537,6 +541,8 @@ test("a server that stops reading holds back the requests, and cancels come afte
       server.answer(id, succeeded(id));
     }
     await Promise.all(running);
+    process.off("warning", warns);
+    assert.deepEqual(warned, []);
   });
 });
 
@@ -590,7 +596,9 @@ test("a vm keeps its handlers and defaults, and is disposed of by name", async (
       timeoutMs: 50,
       output: { capture: "none" },
       vm: "vm_1",
+      announce: true,
     });
+    server.send({ method: "evaluation.started", params: { id: request.id, evaluation: "ev_1" } });
     for (const name of ["kept", "own"]) {
       server.call(`c_${name}`, "ev_1", `${name}.f`, {});
       assert.equal((await server.next()).result, name);
@@ -603,6 +611,50 @@ test("a vm keeps its handlers and defaults, and is disposed of by name", async (
     assert.deepEqual(disposed.params, { vm: "vm_1" });
     server.answer(disposed.id, {});
     await disposing;
+  });
+});
+
+test("a call of somebody else's evaluation in a vm made here is not taken for one of ours", async () => {
+  await withPair(async ({ client, peer }) => {
+    const making = client.createVm({ hostFunctions: { a: { f: { execute: () => "vm" } } } });
+    const server = await peer;
+    server.answer((await server.expect("vm.create")).id, { vm: "vm_1", idleTimeoutMs: 1000, lifetimeMs: 2000 });
+    const vm = await making;
+    const running = client.evaluate("1", { hostFunctions: { a: { f: { execute: () => "own" } } } });
+    const request = await server.expect("evaluate");
+    assert.equal(request.params.announce, true);
+    server.call("c1", "ev_other", "a.f", {});
+    assert.equal((await server.next()).result, "vm");
+    server.call("c2", "ev_other", "a.g", {}, 2);
+    assert.equal((await server.next()).error.data.code, "cancelled");
+    server.send({ method: "evaluation.started", params: { id: request.id, evaluation: "ev_own" } });
+    server.call("c3", "ev_own", "a.f", {});
+    assert.equal((await server.next()).result, "own");
+    server.answer(request.id, succeeded(1));
+    await running;
+    const disposing = vm.dispose();
+    server.answer((await server.expect("vm.dispose")).id, {});
+    await disposing;
+    server.call("c4", "ev_other", "a.f", {}, 3);
+    assert.equal((await server.next()).error.data.code, "cancelled");
+  });
+});
+
+test("an approval of a call without a program is not taken for one of an evaluation", async () => {
+  await withPair(async ({ client, peer }) => {
+    const told: unknown[] = [];
+    const running = client.evaluate("1", { hostFunctions: { a: { f: { execute: () => "own" } } }, onApproval: (note) => told.push(note) });
+    const server = await peer;
+    const request = await server.expect("evaluate");
+    const calling = client.request("functions.call", { function: "billing.charge" });
+    const called = await server.expect("functions.call");
+    const note = { evaluation: "fc_1", call: 1, function: "billing.charge", approval: "ap_1", expiresInMs: 5000 };
+    server.send({ method: "evaluation.approval", params: note });
+    server.call("c1", "ev_own", "a.f", {});
+    assert.equal((await server.next()).result, "own");
+    server.answer(called.id, { ok: true });
+    server.answer(request.id, succeeded(1));
+    assert.deepEqual([(await running).value, await calling, told], [1, { ok: true }, []]);
   });
 });
 
