@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn pid(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).expect("a pid"))
@@ -177,6 +177,27 @@ fn who_was_let_in_just_before_the_end_still_hears_that_it_came_too_late() {
         assert_eq!(answer.pointer("/error/data/code"), Some(&json!("shutting_down")), "{answer}");
     }
     assert!(brigd.wait().success(), "{}", brigd.log());
+}
+
+/// How long an end takes with clients that had their answers.
+fn end_with_idle_clients() -> Duration {
+    let mut brigd = Brigd::start();
+    let mut clients: Vec<Client> = (0..10).map(|_| brigd.connect()).collect();
+    for client in &mut clients {
+        assert!(client.call("initialize", &json!({})).get("result").is_some(), "it is not let in");
+        assert_eq!(client.evaluate("1").get("value"), Some(&json!(1)));
+    }
+    let asked = Instant::now();
+    brigd.signal(Signal::SIGTERM);
+    assert!(brigd.wait().success(), "{}", brigd.log());
+    asked.elapsed()
+}
+
+#[test]
+fn an_end_does_not_wait_for_clients_that_have_said_what_they_came_for() {
+    // The wait for newcomers is half a second, on any machine: one end that was faster shows it.
+    let took: Vec<Duration> = (0..5).map(|_| end_with_idle_clients()).collect();
+    assert!(took.iter().any(|took| *took < Duration::from_millis(500)), "{took:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -229,6 +230,77 @@ fn nothing_that_a_program_or_client_writes_is_raw_in_the_log() {
     assert!(log.contains("an evaluation is over"), "{log}");
     assert!(!log.contains(['\u{1b}', '\u{202e}']), "{log}");
     assert!(!log.lines().any(|line| line.starts_with("ERROR brigd") || line.starts_with("brig_forged")), "{log}");
+}
+
+/// What somebody would write to look like lines of brigd, to steer a terminal, or to be more
+/// than a line can hold.
+fn hostile_texts() -> Vec<String> {
+    let mut texts: Vec<String> = ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}", "\0", "\u{1b}[1A\u{1b}[2K"]
+        .iter()
+        .map(|end| format!("a{end}2031-01-01T00:00:00.000000Z ERROR FORGED{end}\u{9b}31m\u{202e}\u{7f}"))
+        .collect();
+    texts.push("\"}\n{\"level\":\"ERROR\",\"fields\":{\"message\":\"FORGED\"}}\n".to_owned());
+    texts.push("y\nMESSAGE=FORGED\nPRIORITY=0\n".repeat(4_000));
+    texts
+}
+
+/// Says `text` wherever a program or a client has a say.
+fn say_everywhere(brigd: &Brigd, text: &str) {
+    let mut client = brigd.connect();
+    client.call("initialize", &json!({"client": {"name": text, "version": text}}));
+    client.evaluate(&format!("console.log({text:?}); console.error({text:?} + '\\ud800'); throw new Error({text:?} + '\\udfff')"));
+    client.evaluate(&format!("const e = new Error({text:?}); e.name = {text:?}; e.code = {text:?}; e.stack = {text:?}; throw e"));
+    client.evaluate(text);
+    let functions = json!({"ordinary": {"failing": {"description": text.get(..200).unwrap_or(text)}}});
+    let failing = json!({"kind": "throws", "error": {"message": text, "code": text}});
+    let mut handlers = Handlers::none().on("ordinary.failing", failing);
+    let source = format!("await ordinary.failing({{a: {text:?}}}).catch(() => 0); throw {text:?}");
+    client.evaluate_with(&json!({"source": source, "hostFunctions": functions}), &mut handlers);
+    for params in [
+        json!({"source": "1", "hostFunctions": {text: {"a": {}}}}),
+        json!({"source": "1", "hostFunctions": {"a": {text: {}}}}),
+        json!({"source": "1", "globals": {text: 1}}),
+        json!({"source": "1", "idempotencyKey": text}),
+        json!({"source": "1", "vm": text, "trace": text}),
+    ] {
+        client.call("evaluate", &params);
+    }
+    client.call(text, &json!({}));
+    client.call("cancel", &json!({"evaluation": text}));
+    client.send(&json!({"jsonrpc": "2.0", "method": text}));
+    client.send(&json!({"jsonrpc": "2.0", "method": "cancel", "params": {"evaluation": text}}));
+    client.send(&json!({"jsonrpc": "2.0", "id": "c999", "error": {"code": 1, "message": text}}));
+    client.send_raw(b"{\"method\": \"\xff\xfe\x1b[31mFORGED\"}\n\x1b[31m\x9b FORGED\n");
+    assert_eq!(brigd.connect().evaluate("1").get("value"), Some(&json!(1)));
+    // A longer line is skipped there.
+    let (mut admin, text) = (brigd.admin(), text.get(..4_000).unwrap_or(text));
+    for (method, params) in [
+        ("functions.revoke", json!({"pattern": text, "reason": text})),
+        ("functions.revoke", json!({"pattern": "ordinary.other", "reason": text})),
+        ("principals.revoke", json!({"principal": text, "reason": text})),
+        ("evaluations.kill", json!({"evaluation": text, "reason": text})),
+        ("approvals.deny", json!({"approval": text, "comment": text})),
+        (text, json!({})),
+    ] {
+        admin.call(method, &params);
+    }
+}
+
+#[test]
+fn every_event_stays_one_line_of_bounded_length_whatever_text_is_in_it() {
+    let brigd = BrigdOptions::default().admin().config("[server]\nlog = \"trace\"\n").start();
+    for text in hostile_texts() {
+        say_everywhere(&brigd, &text);
+    }
+    let log = brigd.log();
+    let began = regex::Regex::new(r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z +(TRACE|DEBUG|INFO|WARN|ERROR) ").expect("a pattern");
+    assert!(log.matches("an evaluation is over").count() > hostile_texts().len(), "{log:.3000}");
+    for line in log.split('\n').filter(|line| !line.is_empty()) {
+        assert!(began.is_match(line) && !line.starts_with("2031"), "no line of brigd: {line:.300}");
+        let raw = line.chars().find(|letter| letter.is_control() || "\u{202e}\u{2028}\u{2029}".contains(*letter));
+        assert_eq!(raw, None, "{line:.300}");
+        assert!(line.len() < 16_384, "{} bytes: {line:.300}", line.len());
+    }
 }
 
 #[test]
@@ -480,4 +552,58 @@ fn every_metric_is_in_the_reference_and_nothing_else_is() {
     let later = ["function_calls_total", "function_duration_seconds", "journal_bytes"];
     let shown = figures.types.keys().filter_map(|name| name.strip_prefix("brig_")).chain(later).collect();
     assert_eq!(rows, shown);
+}
+
+/// Runs Prometheus' own linter.
+fn promtool(what: &[&str], input: &str) {
+    let mut file = tempfile::Builder::new().suffix(".yml").tempfile().expect("a file");
+    file.write_all(input.as_bytes()).expect("it is written");
+    let mut linter = Command::new("promtool");
+    linter.arg("check").args(what);
+    if what.first() == Some(&"metrics") {
+        linter.stdin(std::fs::File::open(file.path()).expect("the file"));
+    } else {
+        linter.arg(file.path());
+    }
+    let output = linter.output().expect("promtool, which tests/run installs");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{what:?}: {}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn the_linter_of_prometheus_takes_figures_alert_rules_and_each_query_of_the_dashboard() {
+    let brigd = with_port();
+    let figures = ask(connected(&port(&brigd)), b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").1;
+    promtool(&["metrics"], &figures);
+    promtool(&["rules", "--lint=all", "--lint-fatal"], &packaged("prometheus/alerts.yml"));
+    // A query is what a recording rule has.
+    let dashboard: Value = serde_json::from_str(&packaged("grafana/dashboard.json")).expect("JSON");
+    let targets = dashboard.get("panels").and_then(Value::as_array).expect("panels").iter();
+    let targets = targets.filter_map(|panel| panel.get("targets")?.as_array()).flatten();
+    let (mut rules, mut count) = ("groups:\n- name: dashboard\n  rules:\n".to_owned(), 0);
+    for query in targets.filter_map(|target| target.get("expr")?.as_str()) {
+        let query = json!(query.replace("$__rate_interval", "5m"));
+        writeln!(rules, "  - {{record: 'panel:query:{count}', expr: {query}}}").expect("a line");
+        count += 1;
+    }
+    assert!(count > 10, "{rules}");
+    promtool(&["rules"], &rules);
+}
+
+#[test]
+fn the_dashboard_uses_no_variable_that_it_does_not_define() {
+    let text = packaged("grafana/dashboard.json");
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let listed = dashboard.pointer("/templating/list").and_then(Value::as_array).expect("variables");
+    let names: BTreeSet<&str> = listed.iter().filter_map(|one| one.get("name")?.as_str()).collect();
+    let inputs: Vec<&Value> = dashboard.get("__inputs").and_then(Value::as_array).into_iter().flatten().collect();
+    let inputs = inputs.iter().filter_map(|one| one.get("name")?.as_str());
+    let defined: BTreeSet<&str> = names.into_iter().chain(inputs).chain(["__rate_interval", "__all"]).collect();
+    let used = regex::Regex::new(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)").expect("a pattern");
+    let used: BTreeSet<&str> = used.captures_iter(&text).filter_map(|found| Some(found.get(1)?.as_str())).collect();
+    assert!(!used.is_empty() && used.is_subset(&defined), "used: {used:?}, defined: {defined:?}");
+    for panel in dashboard.get("panels").and_then(Value::as_array).expect("panels") {
+        let source = panel.pointer("/datasource/uid").and_then(Value::as_str);
+        assert!(panel.get("type") == Some(&json!("row")) || source.is_some_and(|uid| uid.starts_with("${")), "{panel}");
+    }
 }

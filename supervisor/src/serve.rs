@@ -35,8 +35,8 @@ use tokio_util::task::TaskTracker;
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How often the journal is tidied.
 const TIDYING: Duration = Duration::from_secs(60);
-/// How long clients that were let in may take to say what they came for, and hear that it
-/// is too late: one that had connected a moment before is not to lose its connection.
+/// How long clients that were let in a moment before may take to say what they came for, and
+/// hear that it is too late: they are not to lose their connection. Nobody waits for others.
 const LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// How long the ended evaluations may take to be answered.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
@@ -226,9 +226,10 @@ async fn drain(service: &Service, connections: &TaskTracker, stop: &mut Stop) {
     service.advance(Phase::Draining);
     service.work.close();
     connections.close();
+    service.expected.close();
     let done = async {
         tokio::select! {
-            () = connections.wait() => {}
+            () = service.expected.wait() => {}
             () = tokio::time::sleep(LAST_REQUESTS) => {}
         }
         service.work.wait().await;

@@ -95,6 +95,8 @@ pub(crate) struct Service {
     pub(crate) detached: TaskTracker,
     /// Requests that need a worker and are not answered yet.
     pub(crate) work: TaskTracker,
+    /// Connections that have not said yet what they came for.
+    pub(crate) expected: TaskTracker,
     connections: AtomicU64,
     phase: watch::Sender<Phase>,
     stop: Notify,
@@ -144,6 +146,7 @@ impl Service {
             journal,
             detached: TaskTracker::new(),
             work: TaskTracker::new(),
+            expected: TaskTracker::new(),
             stop: Notify::new(),
             connections: AtomicU64::new(0),
             phase: watch::Sender::new(Phase::Serving),

@@ -27,6 +27,11 @@ impl FileFault {
     pub(crate) fn torn(folder: Option<&Path>, name: &str, fault: &str) -> Self {
         Self { path: folder.unwrap_or(Path::new(".")).join(name), fault: io::Error::other(fault.to_owned()) }
     }
+
+    /// Whether whoever asked may not read it, which says nothing of what it holds.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.fault.kind() == ErrorKind::PermissionDenied
+    }
 }
 
 /// One file.

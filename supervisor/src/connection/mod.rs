@@ -42,6 +42,8 @@ pub(crate) trait Conversation: Send {
     fn is_idle(&self) -> bool;
     /// Ends what runs for the peer.
     fn stop_all(&self, cause: StopCause);
+    /// Nothing new is taken from now on.
+    fn draining(&mut self) {}
     /// The peer will answer nothing any more.
     fn hang_up(&self);
 }
@@ -114,6 +116,7 @@ pub(crate) async fn talk(reader: &mut Reader, requests: &mut impl Conversation, 
             Event::Read(Ok(_)) => take_lines(reader, requests, false)?,
             Event::Phase(next) => {
                 phase = next;
+                requests.draining();
                 if phase == Phase::Ending {
                     requests.stop_all(StopCause::ShuttingDown);
                 }

@@ -30,6 +30,12 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// Who has been let in for longer, and asked for nothing, is idle: an end does not wait for it.
+const NEWCOMER: Duration = Duration::from_secs(2);
 
 /// The requests of one client.
 pub(super) struct Requests {
@@ -40,6 +46,9 @@ pub(super) struct Requests {
     link: Arc<Link>,
     outbox: Arc<Outbox>,
     in_flight: HashMap<Id, Arc<Stop>>,
+    let_in: Instant,
+    /// Held until the client says what it came for.
+    expected: Option<TaskTrackerToken>,
     running: FuturesUnordered<BoxFuture<'static, Id>>,
 }
 
@@ -48,6 +57,7 @@ impl Requests {
     pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
+        let expected = Some(service.expected.token());
         Self {
             service,
             facts: Arc::new(facts),
@@ -56,6 +66,8 @@ impl Requests {
             link,
             outbox,
             in_flight: HashMap::new(),
+            let_in: Instant::now(),
+            expected,
             running: FuturesUnordered::new(),
         }
     }
@@ -114,6 +126,7 @@ impl Requests {
 
     /// Starts what takes its time.
     fn start(&mut self, id: Id, params: Range<usize>, bytes: Vec<u8>, asked: Asked) {
+        self.expected = None;
         let live = Live::follow(&self.service.policy, &self.facts);
         let request = self.permitted(live.grant()).and_then(|grant| Ok((grant, self.request(bytes, params, asked)?)));
         let (grant, request) = match request {
@@ -213,6 +226,12 @@ impl Conversation for Requests {
     fn stop_all(&self, cause: StopCause) {
         for stop in self.in_flight.values() {
             stop.request(cause);
+        }
+    }
+
+    fn draining(&mut self) {
+        if self.let_in.elapsed() > NEWCOMER {
+            self.expected = None;
         }
     }
 

@@ -53,6 +53,19 @@ touch /usr/bin/brigd
 mount -t tmpfs -o size=1m tmpfs /var/lib/brig
 finds state problem 'make room' env
 umount /var/lib/brig
+# Several at once are found in one run, each with what to do.
+echo 'nonsense = 1' >>/etc/brig/brig.toml
+chmod 0666 /run/brig/brig.sock
+install -m 0644 /dev/stdin /etc/brig/credentials/open <<<hunter2-hunter2
+over /proc/sys/user/max_user_namespaces 0
+said=$(brig doctor --json) && fail "it ends well on a host with four faults"
+for what in configuration 'client socket' credentials user.max_user_namespaces; do
+    has "$(sed 's/},{/}\n{/g' <<<"$said" | grep -F "\"what\":\"$what\"" | grep -v '"grade":"ok"')" '"remedy":"'
+done
+umount /proc/sys/user/max_user_namespaces
+rm /etc/brig/credentials/open
+chmod 0660 /run/brig/brig.sock
+may alice
 systemctl stop brigd.service brigd.socket 2>/dev/null
 finds connection problem brigd.socket env BRIG_SOCKET=/run/brig/brig.sock
 systemctl start brigd.socket

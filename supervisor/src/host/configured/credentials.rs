@@ -34,17 +34,19 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// Where credentials without a file come from.
+/// Where credentials without a file come from, and for whom.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     /// `$CREDENTIALS_DIRECTORY`.
     pub(crate) folder: Option<PathBuf>,
+    /// As whom the brigd runs that is to use them, where another looks at its files.
+    pub(crate) own: Option<u32>,
 }
 
 impl Source {
     /// As brigd was started.
     pub(crate) fn of_process() -> Self {
-        Self { folder: std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from) }
+        Self { folder: std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from), own: None }
     }
 
     /// Reads the credential `name`.
@@ -125,7 +127,7 @@ mod tests {
         let path = folder.path().join("token");
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        let source = Source { folder: Some(folder.path().to_owned()) };
+        let source = Source { folder: Some(folder.path().to_owned()), own: None };
         (folder, source)
     }
 

@@ -70,7 +70,7 @@ pub(crate) enum Kept {
 /// Loads every file of a folder. A folder that is not there holds none.
 pub(crate) fn load(folder: &Path, source: &Source, kept: Kept) -> Catalogue {
     std::thread::scope(|scope| {
-        let work = || load_here(folder, source, kept, &Users::of_host());
+        let work = || load_here(folder, source, kept, &Users::of_host(source.own));
         let thread = std::thread::Builder::new().name("brig-load".to_owned()).stack_size(STACK_BYTES).spawn_scoped(scope, work);
         let loaded = thread.ok().and_then(|thread| thread.join().ok());
         loaded.unwrap_or_else(|| Catalogue::nothing_of(folder, "could not be loaded: there is no thread for it".to_owned()))

@@ -199,7 +199,7 @@ fn a_collection_that_may_change_something_needs_a_place_to_write_that_down() {
 #[test]
 fn credentials_are_read_given_and_never_shown() {
     let secrets = folder(&[("token", SECRET), ("short", "abc")]);
-    let source = Source { folder: Some(secrets.path().to_owned()) };
+    let source = Source { folder: Some(secrets.path().to_owned()), own: None };
     let with = |credentials: &str, command: &str| {
         let folder = folder(&[("c.toml", &format!("{credentials}\n{}", file("", command)))]);
         load(folder.path(), &source, Kept::OnDisk)

@@ -21,10 +21,11 @@ pub(super) struct Users {
 type Account<'a> = (u32, Option<(&'a str, u32)>);
 
 impl Users {
-    /// As this host has them.
-    pub(super) fn of_host() -> Self {
+    /// As this host has them, for a brigd that runs as `own`; nothing: as this process.
+    pub(super) fn of_host(own: Option<u32>) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-        Self { passwd: read("/etc/passwd"), group: read("/etc/group"), own: rustix::process::geteuid().as_raw() }
+        let own = own.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+        Self { passwd: read("/etc/passwd"), group: read("/etc/group"), own }
     }
 
     /// As whom a program runs: nothing is brigd's own user.

@@ -1,0 +1,76 @@
+# The recipes of the operations guide, as a stranger would follow them: a backup that is
+# restored, a runaway client, a leaked function, a suspected escape.
+fresh
+may alice bob
+alice="uid:$(id -u alice)"
+cat >/etc/brig/functions.d/store.toml <<'TOML'
+[functions.pay]
+description = "Pays"
+effect = "write"
+input_schema = { type = "object" }
+[functions.pay.command]
+program = "/bin/sh"
+args = ["-c", "od -An -N8 -tx1 /dev/urandom"]
+input = "none"
+output = "text"
+TOML
+cat >/etc/brig/brig.toml <<TOML
+[audit]
+dir = "/var/lib/brig/audit"
+[principals."$alice"]
+callbacks = "deny"
+host_function = "allow"
+[principals."uid:$(id -u bob)"]
+callbacks = "deny"
+TOML
+systemctl stop brigd.service
+systemctl enable --now brigd-admin.socket >/dev/null 2>&1
+call() { as alice brig call --socket /run/brig/brig.sock "$@"; }
+once=$(call --idempotency-key paid store pay) || fail "no answer"
+# A runaway client.
+evaluate alice --json 'for (;;) await new Promise(done => setTimeout(done, 10))' >/brig/runaway 2>&1 &
+runaway=$!
+seen() { has "$(brig admin evaluations)" ev_; }
+until_true 10 seen
+has "$(brig admin evaluations)" "$(id -u alice)"
+brig admin revoke --principal "$alice" >/dev/null
+wait $runaway && fail "it was not ended"
+has "$(cat /brig/runaway)" revoked
+said=$(evaluate alice --json 1 2>&1) && fail "it may go on"
+has "$said" not_permitted
+[ "$(evaluate bob 1)" = 1 ] || fail "another client was hit"
+printf '[principals."%s".quotas]\nrunning = 1\ncalls_per_minute = 3\n' "$alice" >>/etc/brig/brig.toml
+brig admin reload >/dev/null || fail "$(brig admin reload 2>&1)"
+brig admin restore --principal "$alice" >/dev/null
+[ "$(evaluate alice 1)" = 1 ] || fail "it was restored"
+# A leaked function.
+brig admin revoke 'store.*' >/dev/null
+call store pay >/dev/null 2>&1 && fail "what leaked is called"
+systemctl restart brigd.service
+call store pay >/dev/null 2>&1 && fail "a restart took the revoke back"
+has "$(brig audit export --function 'store.*' --from 2020-01-01T00:00:00Z)" '"call_ended"'
+brig admin restore 'store.*' >/dev/null
+call store pay >/dev/null || fail "it was restored"
+# A suspected escape: who it was is found from the log.
+evaluate alice --json 'await new Promise(done => setTimeout(done, 20000))' >/brig/escape 2>&1 &
+client=$!
+running() { has "$(systemctl show -P StatusText brigd.service)" '1 running'; }
+until_true 10 running
+pkill -SYS -x brig-worker
+wait $client && fail "it survived"
+evaluation=$(grep -o '"evaluation":"ev_[^"]*"' /brig/escape | cut -d'"' -f4)
+named() { has "$(journalctl -u brigd PRIORITY=4 -o json --no-pager)" "$evaluation"; }
+until_true 10 named
+has "$(brig audit export --evaluation "$evaluation")" '"uid"'
+# Backup and restore: with brigd stopped all files are copied; what was answered stays answered.
+systemctl stop brigd.service
+cp -a /var/lib/brig /brig/backup
+brig audit verify --dir /brig/backup/audit >/dev/null || fail "the copied chain is broken"
+rm -rf /var/lib/brig/*
+cp -a /brig/backup/. /var/lib/brig/
+[ "$(call --idempotency-key paid store pay)" = "$once" ] || fail "it ran again after the restore"
+brig audit verify >/dev/null || fail "the chain is broken after the restore"
+brig doctor >/dev/null || fail "$(brig doctor)"
+systemctl disable --now brigd-admin.socket >/dev/null 2>&1
+rm -r /etc/brig/functions.d/store.toml /brig/backup
+fresh
