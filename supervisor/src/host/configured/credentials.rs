@@ -65,7 +65,8 @@ impl Source {
                     .to_owned());
             }
         };
-        let text = Zeroizing::new(ownership::read(&path, MOST_BYTES, privacy)?);
+        let own = self.own.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+        let text = Zeroizing::new(ownership::read_for(&path, MOST_BYTES, privacy, own)?);
         let text = trimmed(text);
         if text.len() < LEAST_BYTES {
             return Err(format!(
@@ -157,6 +158,21 @@ mod tests {
         let fault = source.read("token", Some(&folder.path().join("token"))).unwrap_err();
         assert!(fault.contains("chmod 0600"), "{fault}");
         assert!(source.read("token", Some(Path::new("token"))).unwrap_err().contains("absolute"));
+    }
+
+    #[test]
+    fn a_credential_of_the_user_that_brigd_will_run_as_is_its_own_whoever_looks() {
+        const OTHER: u32 = 54_321;
+        let (folder, source) = folder_with(0o400, "hunter2-hunter2");
+        let of_other = Source { own: Some(OTHER), ..source.clone() };
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path().join("token"), Some(OTHER), None).unwrap();
+            assert!(of_other.read("token", None).is_ok());
+            assert!(source.read("token", None).unwrap_err().contains("belongs to user 54321"));
+        } else {
+            assert!(source.read("token", None).is_ok());
+            assert!(of_other.read("token", None).unwrap_err().contains("brigd's user (54321)"));
+        }
     }
 
     #[test]

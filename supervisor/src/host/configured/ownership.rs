@@ -26,6 +26,14 @@ pub(crate) enum Privacy {
 /// # Errors
 /// A half sentence: it is not there, not a file, too large, or others may change it.
 pub(crate) fn read(path: &Path, most: usize, privacy: Privacy) -> Result<Vec<u8>, String> {
+    read_for(path, most, privacy, rustix::process::geteuid().as_raw())
+}
+
+/// The same for a brigd that runs as `own`, where another looks at its files.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_for(path: &Path, most: usize, privacy: Privacy, own: u32) -> Result<Vec<u8>, String> {
     let shown = path.display();
     // Not to wait for whoever might write into a pipe of that name.
     let opened = File::options().read(true).custom_flags(libc_nonblock()).open(path);
@@ -34,7 +42,7 @@ pub(crate) fn read(path: &Path, most: usize, privacy: Privacy) -> Result<Vec<u8>
     if !about.is_file() {
         return Err(format!("can not be read from {shown}: it is not a file"));
     }
-    check(path, &about, privacy)?;
+    check_for(path, &about, privacy, own)?;
     let limit = u64::try_from(most).unwrap_or(u64::MAX);
     // All room at once: what grows leaves copies behind.
     let mut text = Vec::with_capacity(most.min(usize::try_from(about.len()).unwrap_or(most)).saturating_add(1));
@@ -50,7 +58,10 @@ pub(crate) fn read(path: &Path, most: usize, privacy: Privacy) -> Result<Vec<u8>
 /// # Errors
 /// A half sentence with the remedy.
 pub(crate) fn check(path: &Path, about: &Metadata, privacy: Privacy) -> Result<(), String> {
-    let own = rustix::process::geteuid().as_raw();
+    check_for(path, about, privacy, rustix::process::geteuid().as_raw())
+}
+
+fn check_for(path: &Path, about: &Metadata, privacy: Privacy, own: u32) -> Result<(), String> {
     let (uid, mode, shown) = (about.uid(), about.mode() & 0o7777, path.display());
     if uid != 0 && uid != own {
         return Err(format!("can not be taken from {shown}: it belongs to user {uid}; it must be root's, or that of brigd's user ({own})"));
