@@ -363,6 +363,29 @@ fn a_program_that_ends_by_any_signal_has_started_and_is_told_so() {
     assert!(!brigd.log().contains("could not be started"), "{}", brigd.log());
 }
 
+#[test]
+fn a_signal_that_the_keeper_can_not_end_by_is_told_as_what_it_is_and_at_once() {
+    let place = Place::new();
+    let user = if is_root() { format!("user = {OTHER}\ngroup = {OTHER}\n") } else { String::new() };
+    // Real-time ones have no name; handlers of the keeper's runtime take the others.
+    let signals = [(11, "SIGSEGV"), (7, "SIGBUS"), (13, "SIGPIPE"), (34, "signal 34"), (64, "signal 64")];
+    let functions = signals.iter().fold(String::new(), |mut text, (number, _)| {
+        let about = format!("[functions.by{number}]\ntimeout_ms = 300000\n[functions.by{number}.command]\n");
+        let command = format!("program = \"/bin/sh\"\n{user}args = [\"-c\", \"kill -{number} $$\"]\n\n");
+        text.push_str(&(about + &command));
+        text
+    });
+    place.collection("shop", &functions);
+    // The test's own deadline is far below the time-out: who waits for that has not seen the end.
+    let brigd = place.options("[limits]\nfunction_timeout_ms = 300000").start();
+    let mut client = brigd.connect();
+    for (number, name) in signals {
+        let result = call(&mut client, &format!("shop.by{number}"), &json!({}));
+        assert_eq!(state_and_code(&result), ("unknown".to_owned(), "function_crashed".to_owned()), "{name}: {result}");
+        assert!(message(&result).contains(&format!("ended by {name};")), "{name}: {result}");
+    }
+}
+
 /// Signals that end no process by themselves, or that the runtime of the program takes.
 const NO_END: [&str; 11] =
     ["SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGPIPE", "SIGBUS", "SIGSEGV"];

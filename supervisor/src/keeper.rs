@@ -28,8 +28,9 @@ pub(crate) mod enter;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill, raise};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus as Reaped, waitpid};
 use nix::unistd::Pid;
+use rustix::process::{WaitOptions, WaitStatus};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
@@ -44,6 +45,11 @@ pub(crate) const ENTER: &str = "enter-function";
 /// How both roles end when the program could not be started. A program may end so as well:
 /// what tells brigd is a byte in a pipe that no program ever has.
 const NOT_STARTED: u8 = 70;
+/// What the keeper tells in that pipe: nothing ran; or the program was ended by a signal,
+/// whose number follows. The keeper can not end by each of them itself: a handler of the
+/// runtime has some, and others were ignored by whoever started brigd.
+pub(crate) const NEVER_RAN: u8 = b'!';
+pub(crate) const BY_SIGNAL: u8 = b'=';
 /// How long the keeper waits before it looks again for what is left.
 const LOOK_AGAIN: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
@@ -69,8 +75,8 @@ pub(crate) fn play(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode
         // Standard error goes to brigd's log.
         eprintln!("brigd: the program could not be started: {fault}");
     }
-    // One byte fits: nobody wrote before, and brigd reads it when all is over.
-    report.write_all(b"!").unwrap_or(());
+    // It fits: nobody wrote before, and brigd reads it when all is over.
+    report.write_all(&[NEVER_RAN]).unwrap_or(());
     Some(ExitCode::from(NOT_STARTED))
 }
 
@@ -108,7 +114,7 @@ fn close_all(report: &File) -> Result<(), String> {
 }
 
 /// The keeper's life.
-fn keep(report: &File) -> Result<(), String> {
+fn keep(mut report: &File) -> Result<(), String> {
     let own = std::process::id();
     let children = format!("/proc/self/task/{own}/children");
     std::fs::read_to_string(&children).map_err(|fault| format!("{children} can not be read: {fault}"))?;
@@ -129,11 +135,14 @@ fn keep(report: &File) -> Result<(), String> {
     let ended = await_end(&child, &signals);
     end_all(&children);
     signals.thread_unblock().map_err(|errno| errno.to_string())?;
-    match ended {
-        Some(WaitStatus::Exited(_, code)) => std::process::exit(code),
-        Some(WaitStatus::Signaled(_, signal, _)) => end_by(signal),
-        _ => end_by(Signal::SIGKILL),
+    if let Some(code) = ended.and_then(WaitStatus::exit_status) {
+        std::process::exit(code);
     }
+    let signal = ended.and_then(WaitStatus::terminating_signal);
+    if let Some(number) = signal.and_then(|number| u8::try_from(number).ok()) {
+        report.write_all(&[BY_SIGNAL, number]).unwrap_or(());
+    }
+    end_by(signal.and_then(|number| Signal::try_from(number).ok()).unwrap_or(Signal::SIGKILL));
     Ok(())
 }
 
@@ -149,14 +158,15 @@ fn release_stdio() -> Result<(), String> {
 
 /// Waits until the program has ended. Nothing: it was told to end everything before.
 fn await_end(child: &Child, signals: &SigSet) -> Option<WaitStatus> {
-    let program = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+    let program = i32::try_from(child.id()).unwrap_or(i32::MAX);
     loop {
         // Whatever it left behind and that has ended is reaped on the way.
         loop {
-            match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
-                Ok(status) if status.pid() == Some(program) => return Some(status),
-                Ok(WaitStatus::StillAlive) | Err(_) => break,
-                Ok(_) => {}
+            // Real-time signals end processes too, and nix has no value for those.
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == program => return Some(status),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => break,
             }
         }
         match signals.wait() {
@@ -180,7 +190,7 @@ fn end_all(children: &str) {
         match waitpid(Pid::from_raw(-1), how) {
             Err(Errno::ECHILD) => return,
             // Adopted after the look: it is there at the next.
-            Ok(WaitStatus::StillAlive) => drop(rustix::thread::nanosleep(&LOOK_AGAIN)),
+            Ok(Reaped::StillAlive) => drop(rustix::thread::nanosleep(&LOOK_AGAIN)),
             _ => {}
         }
     }

@@ -6,6 +6,7 @@
 use super::layers::{Layers, joined};
 use super::{Config, ConfigFault};
 use crate::survey::{self, Found, Given};
+use brig_protocol::escape::escaped;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,7 +50,7 @@ impl ConfigTool {
         match told {
             Ok(text) => print(&text),
             Err(fault) => {
-                eprintln!("brigd: {fault}");
+                complain("", &fault.to_string());
                 ExitCode::from(2)
             }
         }
@@ -67,13 +68,26 @@ pub(crate) fn print(text: &str) -> ExitCode {
     }
 }
 
+/// Longest line of a complaint, in bytes: a parser quotes the line where it stopped.
+const LINE_BYTES: usize = 4096;
+
+/// A complaint of one or more lines on standard error. Files that are looked at before they
+/// are used may hold anything: nothing of them moves the terminal that shows it.
+fn complain(kind: &str, text: &str) {
+    eprintln!("brigd: {kind}{}", shown(text));
+}
+
+fn shown(text: &str) -> String {
+    text.split('\n').map(|line| escaped(line, LINE_BYTES)).collect::<Vec<_>>().join("\n")
+}
+
 /// Says everything that was found: 0 when brigd would start with all of it.
 fn check(found: &Found, strict: bool) -> ExitCode {
     for fault in &found.errors {
-        eprintln!("brigd: {fault}");
+        complain("", fault);
     }
     for warning in &found.warnings {
-        eprintln!("brigd: warning: {warning}");
+        complain("warning: ", warning);
     }
     let (errors, warnings) = (found.errors.len(), found.warnings.len());
     if errors > 0 || (strict && warnings > 0) {
@@ -140,6 +154,18 @@ mod tests {
         let path = folder.path().join("brig.toml");
         std::fs::write(&path, text).unwrap();
         (folder, path)
+    }
+
+    #[test]
+    fn what_a_file_holds_is_told_without_moving_the_terminal_and_no_line_is_endless() {
+        let (_folder, path) = file("[server]\n\"\\u001b[2J\\u202e\" = 1\n");
+        let found = survey::look(&path, &Given::default());
+        let told: Vec<String> = found.errors.iter().map(|fault| shown(fault)).collect();
+        assert!(told.iter().any(|line| line.contains("\\u{1b}[2J\\u{202e}")), "{told:?}");
+        assert!(!told.concat().contains(['\u{1b}', '\u{202e}']), "{told:?}");
+        let (_folder, path) = file(&format!("a={}", "[".repeat(100_000)));
+        let found = survey::look(&path, &Given::default());
+        assert!(found.errors.iter().all(|fault| shown(fault).lines().all(|line| line.len() < 2 * LINE_BYTES)));
     }
 
     #[test]

@@ -157,9 +157,20 @@ fn what_common_writers_leave_as_it_is_does_not_hide_the_rest() {
         // printf %q of a shell, and of a part of a URL in JSON in JSON.
         ("p4ss/w\\&rd\\ \\\"\\<\\\'ö\\\\x", "[redacted:token]"),
         (&json_in_json, "\"\\\"[redacted:token]\\\"\""),
+        // As many zeros as a writer likes, and the longest names of characters that ASCII has.
+        ("p4ss/w&#0000000000000038;rd &#x000000000000022;&lt;&apos;ö\\x", "[redacted:token]"),
+        ("p4ss/w\\u{0000000026}rd \"<'ö\\x", "[redacted:token]"),
         ("p4ss%252Fw%2526rd%2520%2522%253C%2527%25C3%25B6%255Cx", "[redacted:token]"),
     ] {
         assert_eq!(redactor(secret).clean(text), rest, "{text}");
+    }
+}
+
+#[test]
+fn every_name_that_html_has_for_what_ascii_has_is_read() {
+    let redactor = redactor("a|b`cfjd");
+    for text in ["a&VerticalLine;b&DiacriticalGrave;c&fjlig;d", "a&verbar;b&grave;cfjd", "a&amp;vert;b`c&amp;fjlig;d"] {
+        assert_eq!(redactor.clean(text), "[redacted:token]", "{text}");
     }
 }
 
@@ -203,7 +214,7 @@ fn a_string_that_only_some_readers_take_hides_nothing() {
 #[test]
 fn a_long_text_of_escapes_is_looked_through_in_time_that_grows_with_it() {
     let redactor = redactor("s3cretvalue");
-    for unit in ["%", "%2", "\\", "&#", "&", "%25", "\\u005c", "&amp;", "%5cu005c"] {
+    for unit in ["%", "%2", "\\", "&#", "&", "%25", "\\u005c", "&amp;", "%5cu005c", "&#0", "&#00000000", "\\u{00000000"] {
         let text = format!("{}%73%33cretvalue.", unit.repeat(20_000));
         let clean = redactor.clean(&text);
         assert!(clean.ends_with("[redacted:token].") || unit.ends_with(['%', '2', '\\', '#']), "{unit}");

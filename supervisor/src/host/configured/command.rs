@@ -132,7 +132,8 @@ impl Command {
             return failed("the program could not be started; the log of brigd says why");
         }
         if let Some(signal) = status.signal() {
-            let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", nix::sys::signal::Signal::as_str);
+            let known = nix::sys::signal::Signal::try_from(signal);
+            let name = known.map_or_else(|_| format!("signal {signal}"), |known| known.as_str().to_owned());
             return CallAnswer::Crashed(format!("its program was ended by {name}"));
         }
         let code = status.code().unwrap_or(-1);

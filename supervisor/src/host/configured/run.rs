@@ -6,11 +6,13 @@
 
 use crate::host::redact::Redactor;
 use crate::host::turns::Turn;
+use crate::keeper::{BY_SIGNAL, NEVER_RAN};
 use crate::spawn::{Keeper, Stdio3, start_keeper};
 use brig_protocol::escape::escaped;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -83,7 +85,12 @@ pub(super) async fn run(orders: Zeroizing<Vec<u8>>, input: &[u8], output_bytes: 
             _ = &mut talk => ended.await,
         }
     };
-    let not_started = matches!(rustix::io::read(&reports, &mut [0_u8; 1][..]), Ok(1));
+    let mut report = [0_u8; 2];
+    let length = rustix::io::read(&reports, &mut report[..]).unwrap_or(0);
+    let not_started = length == 1 && report[0] == NEVER_RAN;
+    // Where the keeper names a signal that is what ended the program, however the keeper ended.
+    let by_signal = (length == 2 && report[0] == BY_SIGNAL).then(|| ExitStatus::from_raw(i32::from(report[1])));
+    let status = status.map(|seen| by_signal.unwrap_or(seen));
     Ok(Finished { status, not_started, output: output.kept, overlong: output.cut, complaint: (complaint.kept, complaint.cut) })
 }
 

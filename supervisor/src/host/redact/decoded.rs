@@ -7,75 +7,83 @@
 //! No map is kept of a copy. Where something was found in one, the text is walked again:
 //! that is rare, and a map would be several times as long as a hostile text.
 
+use std::rc::Rc;
+
 /// What an escape of each kind begins with.
 const MARKS: [u8; 3] = [b'%', b'\\', b'&'];
 /// Most times that a text is resolved: JSON in JSON in a URL has three layers.
 const LAYERS: usize = 3;
 
 /// The names that HTML has for characters that ASCII has.
-const ENTITIES: [(&str, u8); 43] = [
-    ("Tab", b'\t'),
-    ("NewLine", b'\n'),
-    ("excl", b'!'),
-    ("quot", b'"'),
-    ("QUOT", b'"'),
-    ("num", b'#'),
-    ("dollar", b'$'),
-    ("percnt", b'%'),
-    ("amp", b'&'),
-    ("AMP", b'&'),
-    ("apos", b'\''),
-    ("lpar", b'('),
-    ("rpar", b')'),
-    ("ast", b'*'),
-    ("midast", b'*'),
-    ("plus", b'+'),
-    ("comma", b','),
-    ("period", b'.'),
-    ("sol", b'/'),
-    ("colon", b':'),
-    ("semi", b';'),
-    ("lt", b'<'),
-    ("LT", b'<'),
-    ("equals", b'='),
-    ("gt", b'>'),
-    ("GT", b'>'),
-    ("quest", b'?'),
-    ("commat", b'@'),
-    ("lsqb", b'['),
-    ("lbrack", b'['),
-    ("bsol", b'\\'),
-    ("rsqb", b']'),
-    ("rbrack", b']'),
-    ("Hat", b'^'),
-    ("lowbar", b'_'),
-    ("UnderBar", b'_'),
-    ("grave", b'`'),
-    ("lcub", b'{'),
-    ("lbrace", b'{'),
-    ("verbar", b'|'),
-    ("vert", b'|'),
-    ("rcub", b'}'),
-    ("rbrace", b'}'),
+const ENTITIES: [(&str, &str); 46] = [
+    ("Tab", "\t"),
+    ("NewLine", "\n"),
+    ("excl", "!"),
+    ("quot", "\""),
+    ("QUOT", "\""),
+    ("num", "#"),
+    ("dollar", "$"),
+    ("percnt", "%"),
+    ("amp", "&"),
+    ("AMP", "&"),
+    ("apos", "'"),
+    ("lpar", "("),
+    ("rpar", ")"),
+    ("ast", "*"),
+    ("midast", "*"),
+    ("plus", "+"),
+    ("comma", ","),
+    ("period", "."),
+    ("sol", "/"),
+    ("colon", ":"),
+    ("semi", ";"),
+    ("lt", "<"),
+    ("LT", "<"),
+    ("equals", "="),
+    ("gt", ">"),
+    ("GT", ">"),
+    ("quest", "?"),
+    ("commat", "@"),
+    ("lsqb", "["),
+    ("lbrack", "["),
+    ("bsol", "\\"),
+    ("rsqb", "]"),
+    ("rbrack", "]"),
+    ("Hat", "^"),
+    ("lowbar", "_"),
+    ("UnderBar", "_"),
+    ("grave", "`"),
+    ("DiacriticalGrave", "`"),
+    ("fjlig", "fj"),
+    ("lcub", "{"),
+    ("lbrace", "{"),
+    ("verbar", "|"),
+    ("vert", "|"),
+    ("VerticalLine", "|"),
+    ("rcub", "}"),
+    ("rbrace", "}"),
 ];
+
+/// Longest of them, with the semicolon.
+const ENTITY_BYTES: usize = 17;
 
 /// One way to read a text: which kinds of escapes are resolved, and how often.
 pub(super) struct Copy {
     marks: Vec<u8>,
     /// The text resolved once, twice, …; never empty.
-    layers: Vec<Vec<u8>>,
+    layers: Vec<Rc<Vec<u8>>>,
 }
 
 impl Copy {
     /// What is looked at.
     pub(super) fn bytes(&self) -> &[u8] {
-        self.layers.last().map_or(&[], Vec::as_slice)
+        self.layers.last().map_or(&[], |copy| copy.as_slice())
     }
 
     /// Where these places of the copy, in order and apart, stand in the text that it is
     /// of. They are in order then, but two may touch the same escape.
     pub(super) fn back(&self, text: &[u8], mut places: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-        let below = self.layers.iter().rev().skip(1).map(Vec::as_slice).chain([text]);
+        let below = self.layers.iter().rev().skip(1).map(|layer| layer.as_slice()).chain([text]);
         for text in below {
             let (mut starts, mut ends) = (Walk::new(text, &self.marks), Walk::new(text, &self.marks));
             for (start, end) in &mut places {
@@ -87,23 +95,24 @@ impl Copy {
     }
 }
 
-/// Every way to read this text but as it stands; none where it has no escapes.
-pub(super) fn copies(text: &[u8]) -> Vec<Copy> {
+/// Every way to read this text but as it stands; none where it has no escapes. One after
+/// the other: nobody keeps those that were looked at, each of which is as long as the text.
+pub(super) fn copies(text: &[u8]) -> impl Iterator<Item = Copy> + '_ {
     let there: Vec<u8> = MARKS.into_iter().filter(|mark| text.contains(mark)).collect();
-    let mut copies: Vec<Copy> = Vec::new();
     // Some kinds without the others: then the marks of those are as they were meant to be.
-    for some in 1..(1_usize << there.len()) - 1 {
+    let partial = (1..(1_usize << there.len()) - 1).filter_map(move |some| {
         let marks: Vec<u8> = there.iter().enumerate().filter(|(bit, _)| (some >> bit) & 1 == 1).map(|(_, mark)| *mark).collect();
-        copies.extend(resolved(text, &marks).map(|copy| Copy { marks, layers: vec![copy] }));
-    }
-    let mut layers: Vec<Vec<u8>> = Vec::new();
-    while layers.len() < LAYERS
-        && let Some(next) = resolved(layers.last().map_or(text, Vec::as_slice), &MARKS)
-    {
-        layers.push(next);
-        copies.push(Copy { marks: MARKS.to_vec(), layers: layers.clone() });
-    }
-    copies
+        resolved(text, &marks).map(|copy| Copy { marks, layers: vec![Rc::new(copy)] })
+    });
+    let mut layers: Vec<Rc<Vec<u8>>> = Vec::new();
+    let whole = std::iter::from_fn(move || {
+        if layers.len() == LAYERS {
+            return None;
+        }
+        layers.push(Rc::new(resolved(layers.last().map_or(text, |below| below.as_slice()), &MARKS)?));
+        Some(Copy { marks: MARKS.to_vec(), layers: layers.clone() })
+    });
+    partial.chain(whole)
 }
 
 /// The text without any escapes, as far as it is resolved here.
@@ -144,6 +153,16 @@ impl Escape {
         Self { taken, bytes: [byte, 0, 0, 0], length: 1 }
     }
 
+    /// At most four bytes of a text.
+    fn text(taken: usize, meant: &str) -> Self {
+        let mut bytes = [0; 4];
+        let length = meant.len().min(4);
+        for (place, byte) in bytes.iter_mut().zip(meant.bytes()) {
+            *place = byte;
+        }
+        Self { taken, bytes, length }
+    }
+
     fn character(taken: usize, number: u32) -> Option<Self> {
         let mut bytes = [0; 4];
         let length = char::from_u32(number)?.encode_utf8(&mut bytes).len();
@@ -171,9 +190,11 @@ fn backslash(rest: &[u8]) -> Option<Escape> {
     let octal = |byte: &u8| (b'0'..=b'7').contains(byte);
     match rest {
         [b'u', b'{', digits @ ..] => {
-            let length = digits.iter().take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
-            (digits.get(length) == Some(&b'}')).then_some(())?;
-            Escape::character(length + 4, hex(digits, length)?)
+            let zeros = zeros(digits);
+            let counted = digits.iter().skip(zeros).take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+            let length = zeros + counted;
+            (length > 0 && digits.get(length) == Some(&b'}')).then_some(())?;
+            Escape::character(length + 4, hex(digits.get(zeros..)?, counted).unwrap_or(0))
         }
         [b'u', digits @ ..] => unit(digits, 2),
         [b'U', digits @ ..] => Escape::character(10, hex(digits, 8)?),
@@ -218,20 +239,29 @@ fn unit(digits: &[u8], mark: usize) -> Option<Escape> {
 /// What follows an ampersand.
 fn entity(rest: &[u8]) -> Option<Escape> {
     let Some(number) = rest.strip_prefix(b"#") else {
-        let length = rest.iter().take(9).position(|byte| *byte == b';')?;
+        let length = rest.iter().take(ENTITY_BYTES).position(|byte| *byte == b';')?;
         let name = rest.get(..length)?;
-        let (_, byte) = ENTITIES.iter().find(|(known, _)| known.as_bytes() == name)?;
-        return Some(Escape::byte(length + 2, *byte));
+        let (_, meant) = ENTITIES.iter().find(|(known, _)| known.as_bytes() == name)?;
+        return Some(Escape::text(length + 2, meant));
     };
     let (digits, radix) = match number {
         [b'x' | b'X', digits @ ..] => (digits, 16),
         digits => (digits, 10),
     };
-    // Some writers fill up with zeros; readers take a number without its semicolon too.
-    let length = digits.iter().take(10).take_while(|byte| char::from(**byte).is_digit(radix)).count();
-    let text = std::str::from_utf8(digits.get(..length)?).ok()?;
+    // Some writers fill up with zeros, as many as they like; readers take a number without
+    // its semicolon too.
+    let zeros = zeros(digits);
+    let counted = digits.iter().skip(zeros).take(10).take_while(|byte| char::from(**byte).is_digit(radix)).count();
+    let length = zeros + counted;
+    let text = std::str::from_utf8(digits.get(zeros..length)?).ok()?;
     let end = usize::from(digits.get(length) == Some(&b';'));
     Escape::character(2 + number.len() - digits.len() + length + end, u32::from_str_radix(text, radix).ok()?)
+}
+
+/// How many zeros a number begins with. They are walked over once for each escape, and no
+/// escape begins within them: the whole stays linear.
+fn zeros(digits: &[u8]) -> usize {
+    digits.iter().take_while(|byte| **byte == b'0').count()
 }
 
 /// The number that so many hexadecimal digits are.
