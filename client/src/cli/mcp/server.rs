@@ -16,6 +16,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The tools. Cheap to clone: one for each session.
 #[derive(Clone)]
@@ -24,6 +25,9 @@ pub(super) struct Server {
     settings: Arc<Settings>,
     kept: Arc<Kept>,
 }
+
+/// Least wait for a person before room is looked for again.
+const FULL: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Over this connection.
@@ -49,15 +53,19 @@ impl Server {
 
     /// The end of a program, or that it waits for a person.
     async fn heard(&self, mut running: Box<Running>, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let mut patience = self.settings.pending_after;
         loop {
-            running = match running.wait(self.settings.pending_after, context).await {
+            running = match running.wait(patience, context).await {
                 Heard::Ended(answer) => return answer.map_or_else(|error| report::failure(&error), |result| report::result(&result)),
                 Heard::Waits(running) => {
                     let asked = running.asked().to_vec();
                     match self.kept.keep(running) {
                         Ok(id) => return report::pending(&id, &asked),
-                        // There is no room to keep it: the model waits on.
-                        Err(running) => running,
+                        // There is no room to keep it: the model waits on, and not in a spin.
+                        Err(running) => {
+                            patience = patience.max(FULL);
+                            running
+                        }
                     }
                 }
             }
