@@ -52,6 +52,21 @@ dropin() { mkdir -p /etc/systemd/system/brigd.service.d; cat >"/etc/systemd/syst
 watched() { printf '[Service]\nWatchdogSec=%ss\n' "$WATCHDOG" | dropin watchdog; systemctl restart brigd.service; }
 # example NAME: the packaged drop-in, as it is.
 example() { dropin "$1" <"/usr/share/doc/brig/examples/$1.conf"; }
+# shell_function NAME EFFECT SCRIPT: what a file of functions says of one that a shell runs;
+# the script as a TOML string.
+shell_function() {
+    cat <<TOML
+[functions.$1]
+description = "A function named $1"
+effect = "$2"
+input_schema = { type = "object" }
+[functions.$1.command]
+program = "/bin/sh"
+args = ["-c", $3]
+input = "none"
+output = "text"
+TOML
+}
 # member_of GROUP USER: a user of that group and of the clients' group.
 member_of() { id "$2" >/dev/null 2>&1 || useradd -m -G "brig,$1" "$2"; }
 fresh() { install_brig; systemctl stop brigd.service; rm -rf /etc/systemd/system/brigd.service.d /etc/brig/functions.d/* /etc/brig/conf.d/*; systemctl daemon-reload; systemctl reset-failed; install_brig; }

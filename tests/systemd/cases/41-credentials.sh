@@ -3,43 +3,17 @@ fresh
 may alice
 secret=hunter2-0123456789abcdef
 install -m 0600 /dev/stdin /etc/brig/credentials/shop-token <<<"$secret"
-cat >/etc/brig/functions.d/shop.toml <<'TOML'
-[credentials.shop-token]
-
-[functions.with]
-description = "The digest of the secret it is given, and its length"
-effect = "read"
-input_schema = { type = "object" }
-[functions.with.command]
-program = "/bin/sh"
-args = ["-c", "printf %s \"$SHOP_TOKEN\" | sha256sum; env | wc -l"]
-input = "none"
-output = "text"
-[functions.with.command.credentials]
-shop-token = { variable = "SHOP_TOKEN" }
-
-[functions.shown]
-description = "Gives its secret away"
-effect = "read"
-input_schema = { type = "object" }
-[functions.shown.command]
-program = "/bin/sh"
-args = ["-c", "echo \"it is $SHOP_TOKEN\"; echo \"$SHOP_TOKEN\" >&2"]
-input = "none"
-output = "text"
-[functions.shown.command.credentials]
-shop-token = { variable = "SHOP_TOKEN" }
-
-[functions.without]
-description = "All that a function can see that is given no secret"
-effect = "read"
-input_schema = { type = "object" }
-[functions.without.command]
-program = "/bin/sh"
-args = ["-c", "env; tr '\\0' '\\n' </proc/$PPID/environ; cat /proc/$PPID/cmdline | tr '\\0' ' '; echo; ls /proc/self/fd"]
-input = "none"
-output = "text"
-TOML
+given() { printf '[functions.%s.command.credentials]\nshop-token = { variable = "SHOP_TOKEN" }\n' "$1"; }
+# One that proves by its digest that it has the secret, one that gives it away, and one that
+# is given none and tells all that it can see.
+{
+    echo '[credentials.shop-token]'
+    shell_function with read '"printf %s \"$SHOP_TOKEN\" | sha256sum; env | wc -l"'
+    given with
+    shell_function shown read '"echo \"it is $SHOP_TOKEN\"; echo \"$SHOP_TOKEN\" >&2"'
+    given shown
+    shell_function without read '"env; tr '"'\\\\0' '\\\\n'"' </proc/$PPID/environ; cat /proc/$PPID/cmdline | tr '"'\\\\0'"' '"' '"'; echo; ls /proc/self/fd"'
+} >/etc/brig/functions.d/shop.toml
 cat >/etc/brig/brig.toml <<TOML
 [audit]
 dir = "/var/lib/brig/audit"

@@ -1,27 +1,8 @@
 # A brigd that is killed has all that it had written: answers, revokes, questions, audit.
 fresh
 may alice
-cat >/etc/brig/functions.d/shop.toml <<'TOML'
-[functions.look]
-description = "Looks"
-effect = "read"
-input_schema = { type = "object" }
-[functions.look.command]
-program = "/bin/sh"
-args = ["-c", "od -An -N8 -tx1 /dev/urandom"]
-input = "none"
-output = "text"
-
-[functions.pay]
-description = "Pays"
-effect = "write"
-input_schema = { type = "object" }
-[functions.pay.command]
-program = "/bin/sh"
-args = ["-c", "od -An -N8 -tx1 /dev/urandom"]
-input = "none"
-output = "text"
-TOML
+anew='"od -An -N8 -tx1 /dev/urandom"'
+{ shell_function look read "$anew"; shell_function pay write "$anew"; } >/etc/brig/functions.d/shop.toml
 cat >/etc/brig/brig.toml <<TOML
 [audit]
 dir = "/var/lib/brig/audit"

@@ -3,17 +3,7 @@
 fresh
 may alice bob
 alice="uid:$(id -u alice)"
-cat >/etc/brig/functions.d/store.toml <<'TOML'
-[functions.pay]
-description = "Pays"
-effect = "write"
-input_schema = { type = "object" }
-[functions.pay.command]
-program = "/bin/sh"
-args = ["-c", "od -An -N8 -tx1 /dev/urandom"]
-input = "none"
-output = "text"
-TOML
+shell_function pay write '"od -An -N8 -tx1 /dev/urandom"' >/etc/brig/functions.d/store.toml
 cat >/etc/brig/brig.toml <<TOML
 [audit]
 dir = "/var/lib/brig/audit"
