@@ -2,14 +2,12 @@
 //! can not decide, what a revoke did not name, and a live view at a terminal.
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
-use acceptance::{Brigd, BrigdOptions, DEADLINE, as_user, binary};
-use nix::pty::{Winsize, openpty};
+use acceptance::{Brigd, BrigdOptions, DEADLINE, Terminal, as_user, binary};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 fn said(output: &Output) -> String {
@@ -300,32 +298,16 @@ fn a_socket_that_does_not_let_a_user_in_is_told_with_its_mode_and_what_to_do() {
 
 /// `brig top` in a terminal of its own.
 struct Top {
-    child: std::process::Child,
-    terminal: File,
-    pieces: Receiver<Vec<u8>>,
+    terminal: Terminal,
     shown: String,
 }
 
 impl Top {
     fn open(brigd: &Brigd) -> Self {
-        let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-        let pair = openpty(Some(&size), None).expect("a pseudo-terminal");
-        let end = || Stdio::from(pair.slave.try_clone().expect("the terminal"));
-        let mut command = Command::new("setsid");
-        command.args(["--ctty", "--wait"]).arg(binary("brig")).args(["top", "--admin-socket"]).arg(brigd.admin_socket());
-        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid starts brig");
-        let terminal = File::from(pair.master);
-        let mut output = terminal.try_clone().expect("the terminal twice");
-        let (sender, pieces) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0u8; 4096];
-            while let Ok(length @ 1..) = output.read(&mut buffer) {
-                if sender.send(buffer.get(..length).unwrap_or_default().to_vec()).is_err() {
-                    return;
-                }
-            }
+        let terminal = Terminal::open((30, 100), "brig", |command| {
+            command.args(["top", "--admin-socket"]).arg(brigd.admin_socket());
         });
-        Self { child, terminal, pieces, shown: String::new() }
+        Self { terminal, shown: String::new() }
     }
 
     /// Waits until this is written, and forgets all until then.
@@ -336,7 +318,7 @@ impl Top {
                 let rest = self.shown.split_off(at + text.len());
                 return std::mem::replace(&mut self.shown, rest);
             }
-            match self.pieces.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self.terminal.pieces.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(piece) => self.shown.push_str(&String::from_utf8_lossy(&piece)),
                 Err(fault) => panic!("{text:?} did not come ({fault}): {:?}", self.shown),
             }
@@ -344,7 +326,7 @@ impl Top {
     }
 
     fn code(&mut self) -> Option<i32> {
-        self.child.wait().expect("its end").code()
+        self.terminal.child.wait().expect("its end").code()
     }
 }
 
@@ -361,8 +343,7 @@ fn top_draws_follows_what_happens_fits_a_new_size_and_gives_the_terminal_back() 
     client.request("evaluate", &json!({"source": "await orders.list({})", "timeoutMs": 60_000, "hostFunctions": {"orders": {"list": {}}}}));
     top.wait_for("run 1 wait 0");
     top.wait_for("orders.list");
-    let size = Winsize { ws_row: 2, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0 };
-    resize(&top.terminal, size);
+    resize(&top.terminal.keys, 2, 20);
     top.wait_for("\u{1b}[H");
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -373,14 +354,14 @@ fn top_draws_follows_what_happens_fits_a_new_size_and_gives_the_terminal_back() 
         }
         assert!(Instant::now() < deadline, "it did not fit: {frame:?}");
     }
-    top.terminal.write_all(b"q").expect("a key");
+    top.terminal.keys.write_all(b"q").expect("a key");
     top.wait_for(LEFT);
     assert_eq!(top.code(), Some(0));
 }
 
 /// Changes the size of a terminal, as its emulator does: the kernel then signals.
-fn resize(terminal: &File, size: Winsize) {
-    let (rows, columns) = (size.ws_row.to_string(), size.ws_col.to_string());
+fn resize(terminal: &File, rows: u16, columns: u16) {
+    let (rows, columns) = (rows.to_string(), columns.to_string());
     let end = Stdio::from(terminal.try_clone().expect("the terminal"));
     let status = Command::new("stty").args(["rows", &rows, "cols", &columns]).stdin(end).status().expect("stty runs");
     assert!(status.success());

@@ -2,13 +2,12 @@
 //! output and error, keys go in, and what the screen would get comes out.
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
-use acceptance::{Brigd, binary};
-use nix::pty::{Winsize, openpty};
+use acceptance::{Brigd, Terminal};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -32,25 +31,14 @@ struct Screen {
 
 impl Screen {
     fn open(brigd: &Brigd, state: &Path, arguments: &[&str]) -> Self {
-        let size = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
-        let pair = openpty(Some(&size), None).expect("a pseudo-terminal");
-        let end = || Stdio::from(pair.slave.try_clone().expect("the terminal"));
-        let mut command = Command::new("setsid");
-        // setsid makes the terminal the controlling one: Ctrl-C is then a signal.
-        command.args(["--ctty", "--wait"]).arg(binary("brig")).arg("repl").args(arguments);
-        command.env("BRIG_SOCKET", brigd.socket()).env("XDG_STATE_HOME", state).env("TERM", "xterm").env("NO_COLOR", "1").current_dir("/");
-        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid starts brig");
-        drop(pair.slave);
-        let keys = File::from(pair.master);
-        let mut output = keys.try_clone().expect("the terminal twice");
-        let (sender, pieces) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0u8; 4096];
-            while let Ok(length @ 1..) = output.read(&mut buffer) {
-                if sender.send(buffer.get(..length).unwrap_or_default().to_vec()).is_err() {
-                    return;
-                }
-            }
+        let Terminal { child, keys, pieces } = Terminal::open((40, 200), "brig", |command| {
+            command.arg("repl").args(arguments);
+            command
+                .env("BRIG_SOCKET", brigd.socket())
+                .env("XDG_STATE_HOME", state)
+                .env("TERM", "xterm")
+                .env("NO_COLOR", "1")
+                .current_dir("/");
         });
         Self { child, keys, pieces, shown: String::new(), read: 0 }
     }
