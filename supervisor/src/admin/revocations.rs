@@ -2,7 +2,8 @@
 //!
 //! Owns the list, asking it, and keeping it across a restart where there is a state
 //! directory. A revoke holds from the moment it is made, whether or not it could be
-//! written down; what could not is written again until it is, and at the end once more. Never ends anything: whoever runs something asks, or is told.
+//! written down; what could not is written again until it is, and at the end once more.
+//! Never ends anything: whoever runs something asks, or is told.
 
 use crate::policy::Facts;
 use crate::policy::selector::{Selector, SystemAccounts};

@@ -28,7 +28,7 @@ pub(crate) use terms::{AskTerms, Budget, Charge, Holder, Kind, Measure};
 
 #[cfg(test)]
 #[path = "permission_tests.rs"]
-mod tests;
+pub(crate) mod tests;
 
 /// What one layer says, ready to be asked.
 #[derive(Clone, Debug)]

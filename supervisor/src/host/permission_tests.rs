@@ -11,6 +11,11 @@ use std::collections::HashMap;
 const DECLARED: &[(&str, &str)] = &[("orders", "list"), ("orders", "refund"), ("store", "list"), ("orderStore", "listOrders")];
 
 fn load(scope: &Value) -> Result<Scope, brig_protocol::rpc::ErrorData> {
+    load_for(scope, DECLARED)
+}
+
+/// What a request that has this as its `hostFunction` asks for, of these functions.
+pub(crate) fn load_for(scope: &Value, declared: &[(&str, &str)]) -> Result<Scope, brig_protocol::rpc::ErrorData> {
     let text = json!({"hostFunction": scope}).to_string();
     let permissions: Permissions<'_> = serde_json::from_str(&text).unwrap();
     let scope = permissions.host_function.as_ref().unwrap();
@@ -20,7 +25,7 @@ fn load(scope: &Value) -> Result<Scope, brig_protocol::rpc::ErrorData> {
             conditions.insert(raw.get(), Arc::new(Schema::compile(raw.get()).unwrap()));
         }
     }
-    Scope::load(scope, DECLARED, &conditions)
+    Scope::load(scope, declared, &conditions)
 }
 
 fn fault(scope: &Value) -> (RequestCode, String) {

@@ -2,11 +2,9 @@
 //! a ceiling, nor by a policy that came later.
 
 use super::*;
+use crate::host::permission::tests::load_for;
 use crate::host::permission::{Origin, Permit, Refusal, Scope, ScopeSet};
-use crate::host::schema::Schema;
-use brig_protocol::client::{self, Permissions};
 use brig_protocol::limits::{LIMITS, Limits, RequestedLimits};
-use std::collections::HashMap;
 
 /// Sections of one policy: name, scope, and calls in any minute.
 fn sections(all: &[(&str, &Layer, Option<u64>)]) -> Policy {
@@ -37,16 +35,7 @@ fn requested(layer: &Layer) -> Scope {
         table
     };
     let rules: Vec<Value> = layer.rules.iter().map(rule).collect();
-    let text = json!({"hostFunction": {"default": layer.default, "rules": rules}}).to_string();
-    let permissions: Permissions<'_> = serde_json::from_str(&text).unwrap();
-    let scope = permissions.host_function.as_ref().unwrap();
-    let mut conditions = HashMap::new();
-    if let client::Scope::Rules(rules) = scope {
-        for raw in rules.rules.iter().filter_map(|rule| rule.when) {
-            conditions.insert(raw.get(), Arc::new(Schema::compile(raw.get()).unwrap()));
-        }
-    }
-    Scope::load(scope, FUNCTIONS, &conditions).unwrap()
+    load_for(&json!({"default": layer.default, "rules": rules}), FUNCTIONS).unwrap()
 }
 
 /// What is wrong with a yes beside that of the scopes that it narrows.
