@@ -184,10 +184,6 @@ fn list_patterns(tag: String, key: String) -> List<String> {
 
 fn display_name(tag: String, kind: String, code: String) -> Option<String> {
     let entry = locales::find(&tag)?;
-    if kind == "currency" {
-        let numbers = data::numbers(entry)?;
-        return numbers.currency_names.get(&code).map(|name| name.get("other").to_owned());
-    }
     data::names(entry)?.get(&kind)?.get(&code).cloned()
 }
 

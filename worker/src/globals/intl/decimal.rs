@@ -125,7 +125,8 @@ impl Decimal {
         if over == 0 && rest.is_empty() {
             return self.clone();
         }
-        let against_half = if increment == 1 {
+        // Half of an odd increment lies in the middle of a unit: the digits behind it decide.
+        let against_half = if over * 2 + 1 == increment {
             if below { Ordering::Less } else { against_half(rest) }
         } else {
             (over * 2).cmp(&increment).then(if rest.is_empty() { Ordering::Equal } else { Ordering::Greater })

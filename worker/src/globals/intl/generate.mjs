@@ -304,6 +304,7 @@ function displayNames(loc) {
   };
   data.region = pick("region", codes(2, upper).concat(["001", "419", "150", "142", "019", "002", "009"]));
   data.language = pick("language", codes(2, upper.toLowerCase()));
+  data.currency = pick("currency", CURRENCIES);
   return data;
 }
 

@@ -90,6 +90,14 @@ fn the_usual_calls_read_as_in_english_by_default() {
         ("new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(-1, 'day')", r#""yesterday""#),
         ("new Intl.ListFormat('es').format(['Ana', 'Inés'])", r#""Ana e Inés""#),
         ("new Intl.DisplayNames('de', { type: 'region' }).of('FR')", r#""Frankreich""#),
+        (
+            "['en', 'ru', 'sv'].map((tag) => new Intl.DisplayNames(tag, { type: 'currency' }).of('usd'))",
+            r#"["US Dollar","доллар США","amerikansk dollar"]"#,
+        ),
+        (
+            "[1234567.891, 12.5, 12.4, 12].map((n) => new Intl.NumberFormat('en', { roundingIncrement: 5, maximumFractionDigits: 0 }).format(n))",
+            r#"["1,234,570","15","10","10"]"#,
+        ),
         ("Intl.getCanonicalLocales(['EN-us', 'zh-hans-cn'])", r#"["en-US","zh-Hans-CN"]"#),
         ("Intl.NumberFormat.supportedLocalesOf(['de', 'xx-YY', 'ja-JP'])", r#"["de","ja-JP"]"#),
     ]);
