@@ -151,6 +151,7 @@ const SOURCES: &[&str] = &[
     "source/bounds.rs",
     "source/persist.rs",
     "session/evaluation.rs",
+    "session/endings.rs",
 ];
 
 /// Texts that no program can bring about in a test, each with why.

@@ -4,6 +4,7 @@
 
 pub(crate) mod frames;
 mod hints;
+mod places;
 
 use brig_protocol::{
     client::{ErrorCause, EvaluationError},
@@ -40,9 +41,11 @@ pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, k
     let stack = intrinsics.error_stack(object).unwrap_or_default();
     let frames = frames::read(&stack);
     let place = frames::place_of(&frames, &inspect::class_names(object));
+    let place = places::better(&name, &message, frames.first(), place.as_ref()).or(place);
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
     error.message = hints::named_callee(&error.message, frames.first(), place.as_ref(), known)
         .or_else(|| hints::engine_limit(&error.name, &error.message))
+        .or_else(|| hints::made_regexp(&error.name, &error.message, frames.first()))
         .unwrap_or(error.message);
     error.hint = hints::hint(&error.name, &error.message, place.as_ref(), known);
     let shown: Vec<String> = frames.iter().filter_map(frames::Frame::shown).collect();
@@ -94,9 +97,16 @@ pub(crate) fn syntax(fault: SourceError, view: &std::rc::Rc<View>, known: &Known
 pub(crate) fn refused(intrinsics: &std::rc::Rc<Intrinsics>, value: &Value<'_>, known: &Known<'_>) -> EvaluationError {
     let mut error = thrown(intrinsics, value, known);
     error.code = EvaluationCode::SyntaxError;
+    if error.line.is_none()
+        && let Some(place) = places::of_regexp(&|pattern, flags| intrinsics.is_no_regexp(value.ctx(), pattern, flags))
+    {
+        error.message = hints::no_regexp(&error.message);
+        error.hint = hints::hint(&error.name, &error.message, Some(&place), known);
+        set_place(&mut error, Some(&place));
+    }
     if error.hint.is_none() {
         let stack = error_object(value).and_then(|object| intrinsics.error_stack(object)).unwrap_or_default();
-        error.hint = frames::first_place(&frames::read(&stack)).and_then(|place| hints::of_syntax(&place));
+        error.hint = frames::first_place(&frames::read(&stack)).and_then(|place| hints::of_syntax(&error.message, &place));
     }
     error
 }
@@ -218,11 +228,12 @@ fn members_of(intrinsics: &std::rc::Rc<Intrinsics>, object: &Object<'_>) -> Vec<
 }
 
 /// One line about what a promise or a timer threw and nobody caught.
-pub(crate) fn summary(intrinsics: &Intrinsics, value: &Value<'_>) -> String {
+pub(crate) fn summary(intrinsics: &std::rc::Rc<Intrinsics>, value: &Value<'_>, known: &Known<'_>) -> String {
     match error_object(value) {
-        Some(object) => {
-            let (name, message) = name_and_message(intrinsics, object);
-            cut(format!("{name}: {message}"), 400)
+        Some(_) => {
+            let told = thrown(intrinsics, value, known);
+            let place = told.line.zip(told.column).map(|(line, column)| format!(" (line {line}, column {column})"));
+            format!("{}{}", cut(format!("{}: {}", told.name, told.message), 400), place.unwrap_or_default())
         }
         None => cut(inspect::nested(intrinsics, value, Reach { depth: 1, bytes: 400 }), 400),
     }

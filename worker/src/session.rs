@@ -2,6 +2,7 @@
 //! for a kept realm, one after the other. It never decides an outcome for the caller: it
 //! tells what it saw, and the supervisor knows the rest.
 
+mod endings;
 mod evaluation;
 mod pump;
 #[cfg(test)]

@@ -108,6 +108,7 @@ pub(crate) struct Intrinsics {
     buffer_length: Kept,
     regexp_source: Kept,
     regexp_flags: Vec<(char, Kept)>,
+    make_regexp: Kept,
     primitive: Vec<(ClassId, Kept)>,
     capture_stack: Kept,
     error_stack: Kept,
@@ -170,6 +171,7 @@ impl Intrinsics {
             buffer_length: getter("ArrayBuffer.prototype", "byteLength")?,
             regexp_source: getter("RegExp.prototype", "source")?,
             regexp_flags,
+            make_regexp: keep("RegExp")?,
             error_stack: getter("Error.prototype", "stack")?,
             capture_stack: keep("Error.captureStackTrace")?,
             dom_name: getter("DOMException.prototype", "name")?,
@@ -247,6 +249,15 @@ impl Intrinsics {
             }
         }
         Ok(text)
+    }
+
+    /// Whether the engine takes no regular expression of this pattern and these flags.
+    pub(crate) fn is_no_regexp(&self, ctx: &Ctx<'_>, pattern: &str, flags: &str) -> bool {
+        let made = self.make_regexp.clone().restore(ctx).and_then(|make| make.call::<_, Value>((pattern, flags)));
+        if made.is_err() {
+            drop(ctx.catch());
+        }
+        made.is_err()
     }
 
     /// The primitive inside a wrapper object such as `Object(1)`.

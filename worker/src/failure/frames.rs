@@ -28,10 +28,12 @@ pub(crate) struct View {
 
 thread_local! {
     static VIEWS_BY_FILE: RefCell<BTreeMap<String, Rc<View>>> = const { RefCell::new(BTreeMap::new()) };
+    static RUNNING: RefCell<Option<Rc<View>>> = const { RefCell::new(None) };
 }
 
 /// From now on, places in `file` are told by this view.
 pub(crate) fn remember(file: &str, view: Rc<View>) {
+    RUNNING.set(Some(Rc::clone(&view)));
     VIEWS_BY_FILE.with_borrow_mut(|views| {
         if views.len() >= VIEWS {
             views.pop_first();
@@ -43,6 +45,12 @@ pub(crate) fn remember(file: &str, view: Rc<View>) {
 /// Forgets all views: their programs are over, and so are the realms that ran them.
 pub(crate) fn forget_all() {
     VIEWS_BY_FILE.take();
+    RUNNING.take();
+}
+
+/// The program that runs now.
+pub(super) fn running() -> Option<Rc<View>> {
+    RUNNING.with_borrow(Clone::clone)
 }
 
 /// A place in a program's text as sent, 1-based.

@@ -62,7 +62,7 @@ pub(crate) fn hint(name: &str, message: &str, place: Option<&Place>, known: &Kno
         }
         "TypeError" => not_a_function(message, place, known).or_else(|| of_nothing(message, place)).or_else(|| of_the_language(message)),
         "SyntaxError" if message.starts_with("import.meta") => Some(no_modules(known)),
-        "SyntaxError" => of_json(message),
+        "SyntaxError" => of_json(message).or_else(|| of_regexp(message)),
         "RangeError" if message.contains("call stack") => {
             Some("the recursion went too deep; use a loop, or a stack of your own in an array".to_owned())
         }
@@ -116,6 +116,9 @@ fn not_a_function(message: &str, place: Option<&Place>, known: &Known<'_>) -> Op
 /// What is known of something that was called.
 fn of_callee(callee: &str, place: Option<&Place>, known: &Known<'_>) -> Option<String> {
     let Some((owner, member)) = callee.rsplit_once('.') else {
+        if let Some(collection) = callee.strip_suffix("[…]").filter(|owner| known.collection(owner).is_some()) {
+            return Some(format!("the collection {collection} has: {}", known.functions_of(collection)));
+        }
         if known.collection(callee).is_some() {
             return Some(format!("{callee} is a collection; call one of its functions: {}", known.functions_of(callee)));
         }
@@ -161,7 +164,8 @@ fn of_nothing(message: &str, place: Option<&Place>) -> Option<String> {
             "a loop, a spread or a list of names needs an array or the like, and has {of} here; test it first, or use ?? []"
         ));
     }
-    Some(format!("what stands before .{property} is {of} here; test it first, or use ?. if that can be"))
+    let access = if property.chars().all(|c| c.is_ascii_digit()) { format!("[{property}]") } else { format!(".{property}") };
+    Some(format!("what stands before {access} is {of} here; test it first, or use ?. if that can be"))
 }
 
 /// Faults of the language whose message alone says too little.
@@ -179,6 +183,10 @@ fn of_the_language(message: &str) -> Option<String> {
             "convert it first, as in JSON.stringify(value, (key, v) => typeof v === 'bigint' ? String(v) : v)"
         }
         "circular reference" => "JSON can not say what contains itself; leave the member out that leads back",
+        "must be called with new" => "write new before it, as in new Map()",
+        "class constructors must be invoked with 'new'" => "write new before the name of the class",
+        "invalid 'in' operand" => "in asks an object; ask a text or a list with .includes(…)",
+        "cannot convert symbol to string" => "write String(symbol), or symbol.description",
         "Cannot convert undefined or null to object" => {
             "what is taken apart, or given to a function of Object, is undefined or null here; test it first, or use ?? {}"
         }
@@ -201,14 +209,61 @@ fn of_json(message: &str) -> Option<String> {
         .then(|| "JSON.parse takes a text; what host functions give and inputs hold are values already".to_owned())
 }
 
+/// The word that regular expressions are told with, in front of what the engine says.
+const NO_REGEXP: &str = "invalid regular expression: ";
+
+/// What the engine says of a regular expression says not that it is one.
+pub(super) fn no_regexp(message: &str) -> String {
+    if message.starts_with("invalid regular expression") { message.to_owned() } else { format!("{NO_REGEXP}{message}") }
+}
+
+/// A text that is no regular expression, handed to the function of that name.
+pub(super) fn made_regexp(name: &str, message: &str, first: Option<&Frame>) -> Option<String> {
+    (name == "SyntaxError" && first.and_then(Frame::native_name) == Some("RegExp")).then(|| no_regexp(message))
+}
+
+fn of_regexp(message: &str) -> Option<String> {
+    if message == "invalid regular expression flags" {
+        return Some("the flags are d, g, i, m, s, u, v and y, each at most once, and not u with v".to_owned());
+    }
+    (message.starts_with(NO_REGEXP) && !message.contains("group name")).then(|| {
+        "write a backslash before ( ) [ ] { } * + ? . ^ $ | / that is meant as itself; a text that is to be found as it is goes through \
+         RegExp.escape(text)"
+            .to_owned()
+    })
+}
+
 /// What is wrong with a text that the parser passes and the engine does not compile.
-pub(super) fn of_syntax(place: &Place) -> Option<String> {
+pub(super) fn of_syntax(message: &str, place: &Place) -> Option<String> {
     let (characters, at) = place.window()?;
+    match message {
+        "invalid redefinition of lexical identifier" => {
+            let name = word_before(&characters, at)?;
+            return Some(format!("{name} is declared already: take another name, or assign to it without const or let"));
+        }
+        "continue must be inside loop" => {
+            return Some("in a function given to forEach or map, return goes on with the next one".to_owned());
+        }
+        "break must be inside loop or switch" => {
+            return Some("a function given to forEach or map can not stop it: use for…of, some or find".to_owned());
+        }
+        "missing initializer for variable" => return Some("a const needs a value: write = …, or use let".to_owned()),
+        _ => {}
+    }
     if characters.get(at) == Some(&'@') {
         return Some("decorators are not supported: call the function yourself, as in A = decorate(A)".to_owned());
     }
     let before: String = characters.get(..at)?.iter().collect();
     before.trim_end().ends_with("accessor").then(|| "the keyword accessor is not supported: write a plain field, or get and set".to_owned())
+}
+
+/// The name that ends at a place.
+fn word_before(text: &[char], at: usize) -> Option<String> {
+    let before = text.get(..at)?;
+    let end = before.iter().rposition(|c| !c.is_whitespace())? + 1;
+    let is_word = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let start = before.get(..end)?.iter().rposition(|c| !is_word(c)).map_or(0, |at| at + 1);
+    (start < end).then(|| before.get(start..end).unwrap_or_default().iter().collect())
 }
 
 /// What a bare complaint of the engine means.

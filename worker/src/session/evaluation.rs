@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Order,
+    endings::{deadlock, shortened, too_large},
     pump::{Pump, Stop, Uncaught},
 };
 use crate::{
@@ -199,7 +200,7 @@ impl<'js> Evaluation<'_, 'js> {
                 Err(Box::new(self.thrown(&thrown)))
             }
             Err(Stop::Passed(passed)) => Err(Box::new(self.passed(passed))),
-            Err(Stop::Deadlock) => Err(Box::new(deadlock())),
+            Err(Stop::Deadlock) => Err(Box::new(self.deadlocked(&uncaught))),
             Err(Stop::HungUp) => return None,
         };
         self.tell_rejections(None, &uncaught);
@@ -302,18 +303,35 @@ impl<'js> Evaluation<'_, 'js> {
         }
     }
 
-    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Uncaught<'js>]) {
-        for reason in self.shared.rejections.take(self.ctx) {
+    /// Rejections come before the deadlock that they lead to, and say why.
+    fn deadlocked(&self, uncaught: &[Uncaught<'js>]) -> EvaluationError {
+        let rejected = self.shared.rejections.take(self.ctx);
+        let first = rejected.first().or(uncaught.first().map(|uncaught| &uncaught.thrown));
+        let before = first.map(|thrown| self.with_known(|known| failure::thrown(&self.shared.intrinsics, thrown, known)));
+        self.tell_each(None, rejected);
+        deadlock(before)
+    }
+
+    fn summary(&self, thrown: &Value<'js>) -> String {
+        self.with_known(|known| failure::summary(&self.shared.intrinsics, thrown, known))
+    }
+
+    fn tell_each(&self, told: Option<&Value<'js>>, rejected: Vec<Value<'js>>) {
+        for reason in rejected {
             if told.is_none_or(|told| *told != reason) {
-                let message = format!("a promise rejected and nothing caught it: {}", failure::summary(&self.shared.intrinsics, &reason));
+                let message = format!("a promise rejected and nothing caught it: {}", self.summary(&reason));
                 self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
             }
         }
+    }
+
+    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Uncaught<'js>]) {
+        self.tell_each(told, self.shared.rejections.take(self.ctx));
         if told.is_some() {
             return;
         }
         for Uncaught { whose, thrown } in uncaught {
-            let message = format!("{whose} threw and nothing caught it: {}", failure::summary(&self.shared.intrinsics, thrown));
+            let message = format!("{whose} threw and nothing caught it: {}", self.summary(thrown));
             self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
         }
     }
@@ -369,30 +387,4 @@ fn freeze_deep<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<()> 
         freeze_deep(ctx, &inner?)?;
     }
     raw::freeze(ctx, object)
-}
-
-fn deadlock() -> EvaluationError {
-    let message = "the program awaits something that can never settle: no host call and no timer is pending";
-    let mut error = EvaluationError::new(EvaluationCode::Deadlock, "Deadlock", message);
-    error.hint = Some("look for a promise that nothing resolves, such as new Promise(() => {})".to_owned());
-    error
-}
-
-fn too_large(limits: &Limits) -> EvaluationError {
-    let message =
-        format!("the program's result is larger than {} bytes of JSON, or has too many values; it is never cut", limits.result_bytes);
-    let mut error = EvaluationError::new(EvaluationCode::ResultTooLarge, "ResultTooLarge", message);
-    error.hint = Some("return a summary, a page, or fewer fields".to_owned());
-    error.with_limit("resultBytes", limits.result_bytes)
-}
-
-/// A path that is told in a message, cut in its middle.
-fn shortened(path: &str) -> String {
-    const SHOWN: usize = 120;
-    if path.len() <= SHOWN {
-        return path.to_owned();
-    }
-    let front = value::text::head(path, SHOWN / 2);
-    let back = value::text::head(path, path.len() - SHOWN / 2).len();
-    format!("{front}…{}", path.get(back..).unwrap_or_default())
 }

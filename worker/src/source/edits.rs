@@ -165,6 +165,19 @@ pub(super) fn position(text: &str, offset: usize) -> (u32, u32) {
     (line, u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1))
 }
 
+/// The byte offset of a line and column (both from 1; the column in characters).
+pub(super) fn offset_of(text: &str, (line, column): (u32, u32)) -> usize {
+    let mut start = 0;
+    for _ in 1..line {
+        let rest = text.get(start..).unwrap_or_default();
+        let Some(end) = rest.find(['\n', '\r']) else { return text.len() };
+        let pair = rest.get(end..).is_some_and(|rest| rest.starts_with("\r\n"));
+        start += end + if pair { 2 } else { 1 };
+    }
+    let column = usize::try_from(column).unwrap_or(usize::MAX).saturating_sub(1);
+    text.get(start..).and_then(|line| line.char_indices().nth(column)).map_or(text.len(), |(at, _)| start + at)
+}
+
 /// Spaces in place of `text`: as many bytes, its line ends kept.
 pub(super) fn blank(text: &str) -> String {
     text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { char::from(byte) } else { ' ' }).collect()

@@ -182,7 +182,7 @@ fn engine_places(code: &str) -> Vec<(usize, u32, u32)> {
 }
 
 /// Words that the normaliser writes itself.
-const WRITTEN: [&str; 9] = ["async", "function", "return", "globalThis", "inputs", "typeof", "use", "strict", "var"];
+const WRITTEN: [&str; 10] = ["async", "function", "return", "globalThis", "inputs", "typeof", "use", "strict", "var", "void"];
 
 /// Words that are once in `text`, with their place in it.
 fn lone_words(text: &str) -> std::collections::HashMap<&str, usize> {
@@ -237,6 +237,27 @@ fn check_refusal(text: &str, error: &SourceError) {
     assert!(!error.message.is_empty() && error.message.len() <= 400, "{}", error.message);
 }
 
+/// What failed in a program is looked for in any text.
+fn check_places(text: &str) {
+    use super::places::{Kind, Sought, find};
+    let (lines, _) = edits::position(text, text.len());
+    let last = (lines, u32::MAX);
+    for place in [(1, 1), (1, 9), (lines / 2 + 1, 3), last, (0, 0)] {
+        for sought in [
+            Sought::Member("a", place),
+            Sought::Pattern(Kind::Object, place),
+            Sought::Pattern(Kind::List, place),
+            Sought::RegExp(&|_, _| true),
+            Sought::Import("fs"),
+            Sought::PrivateName("p"),
+        ] {
+            if let Some((line, column)) = find(text, sought) {
+                assert!(is_place(text, line, column), "{line}:{column} is no place in {text:?}");
+            }
+        }
+    }
+}
+
 fn told(text: &str, outcome: &Result<Program, SourceError>) -> String {
     match outcome {
         Ok(program) => {
@@ -253,6 +274,7 @@ fn told(text: &str, outcome: &Result<Program, SourceError>) -> String {
 fn any_text_is_refused_with_its_place_or_prepared_with_a_way_back() {
     fuzz(&target("program"), programs(), |input| {
         let text = String::from_utf8_lossy(input);
+        check_places(&text);
         let mut all = String::new();
         for (form, language, kept) in READINGS {
             let outcome = prepare(&text, form, language, kept);

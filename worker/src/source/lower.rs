@@ -6,11 +6,12 @@
 
 use super::edits::{Edits, blank, line_ends};
 use super::read::{fault, offset, range};
+use super::walk::{Left, Node};
 use super::{SourceError, SourceErrorKind};
 use std::ops::Range;
 use tsv_ts::ast::{
-    ArrowFunctionBody, ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, ForInit, FunctionExpression, LiteralValue,
-    MethodKind, ObjectProperty, Span, Statement, StatementKind, TSEnumDeclaration, TSEnumMember, TSEnumMemberId, TSParameterProperty,
+    ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, FunctionExpression, LiteralValue, MethodKind, Span, Statement,
+    StatementKind, TSEnumDeclaration, TSEnumMember, TSEnumMemberId, TSParameterProperty,
 };
 
 /// What to change, and what to hide from the parser that strips types.
@@ -44,182 +45,77 @@ impl Lowered {
     }
 }
 
-/// Work that is left: one node each.
-enum Work<'a> {
-    Statement(&'a Statement<'a>),
-    Expression(&'a Expression<'a>),
-}
-
-struct Lowering<'s, 'a> {
+struct Lowering<'s> {
     source: &'s str,
-    work: Vec<Work<'a>>,
     done: Lowered,
 }
 
 /// Lowers every enum and parameter property in `body`.
-pub(super) fn lower<'a>(source: &str, body: &'a [Statement<'a>]) -> Result<Lowered, SourceError> {
-    let mut lowering = Lowering { source, work: Vec::new(), done: Lowered::default() };
-    lowering.statements(body);
-    while let Some(work) = lowering.work.pop() {
-        match work {
-            Work::Statement(statement) => lowering.statement(statement)?,
-            Work::Expression(expression) => lowering.expression(expression)?,
+pub(super) fn lower(source: &str, body: &[Statement<'_>]) -> Result<Lowered, SourceError> {
+    let mut lowering = Lowering { source, done: Lowered::default() };
+    let mut left = Left::of(body);
+    while let Some(node) = left.next() {
+        let is_done = match node {
+            Node::Statement(statement) => lowering.statement(statement)?,
+            Node::Expression(Expression { kind: ExpressionKind::ClassExpression(class), .. }) => {
+                lowering.class(&class.body, class.super_class.is_some())?;
+                false
+            }
+            _ => false,
+        };
+        if !is_done {
+            left.go_below(node);
         }
     }
     Ok(lowering.done)
 }
 
-impl<'a> Lowering<'_, 'a> {
-    fn statements(&mut self, body: &'a [Statement<'a>]) {
-        self.work.extend(body.iter().map(Work::Statement));
-    }
-
-    fn expressions(&mut self, list: impl IntoIterator<Item = &'a Expression<'a>>) {
-        self.work.extend(list.into_iter().map(Work::Expression));
-    }
-
-    fn statement(&mut self, statement: &'a Statement<'a>) -> Result<(), SourceError> {
+impl Lowering<'_> {
+    /// Whether nothing in it is left to do.
+    fn statement(&mut self, statement: &Statement<'_>) -> Result<bool, SourceError> {
         use StatementKind as Kind;
         match &statement.kind {
-            Kind::TSEnumDeclaration(declaration) if !declaration.declare => {
-                self.enumeration(statement.span, statement.span, declaration);
+            Kind::TSEnumDeclaration(declaration) => {
+                if !declaration.declare {
+                    self.enumeration(statement.span, statement.span, declaration);
+                }
+                return Ok(true);
             }
-            Kind::ClassDeclaration(class) if !class.declare => {
-                self.expressions(class.super_class);
-                self.class(&class.body, class.super_class.is_some())?;
-            }
-            Kind::FunctionDeclaration(function) => self.statements(function.body.body),
-            Kind::ExpressionStatement(inner) => self.expressions([inner.expression]),
-            Kind::VariableDeclaration(declaration) => {
-                self.expressions(declaration.declarations.iter().filter_map(|one| one.init));
-            }
-            Kind::ReturnStatement(inner) => self.expressions(inner.argument),
-            Kind::ThrowStatement(inner) => self.expressions([inner.argument]),
+            // One with values is refused, whatever is in it; another is taken away.
+            Kind::TSModuleDeclaration(_) => return Ok(true),
+            Kind::ClassDeclaration(class) if class.declare => return Ok(true),
+            Kind::ClassDeclaration(class) => self.class(&class.body, class.super_class.is_some())?,
             Kind::ExportNamedDeclaration(export) => {
                 if let Some(Statement { kind: Kind::TSEnumDeclaration(declaration), span }) = export.declaration {
                     if !declaration.declare {
                         self.enumeration(*span, statement.span, declaration);
                     }
-                } else {
-                    self.work.extend(export.declaration.map(Work::Statement));
+                    return Ok(true);
                 }
             }
-            Kind::ExportDefaultDeclaration(export) => match &export.declaration {
-                ExportDefaultValue::Expression(expression) => self.expressions([expression]),
-                ExportDefaultValue::FunctionDeclaration(function) => self.statements(function.body.body),
-                ExportDefaultValue::ClassDeclaration(class) => self.class(&class.body, class.super_class.is_some())?,
-                _ => {}
-            },
-            _ => self.nested(statement),
-        }
-        Ok(())
-    }
-
-    /// Statements and expressions within a statement that is not of interest itself.
-    fn nested(&mut self, statement: &'a Statement<'a>) {
-        use StatementKind as Kind;
-        match &statement.kind {
-            Kind::BlockStatement(block) => self.statements(block.body),
-            Kind::IfStatement(inner) => {
-                self.expressions([inner.test]);
-                self.work.push(Work::Statement(inner.consequent));
-                self.work.extend(inner.alternate.map(Work::Statement));
-            }
-            Kind::ForStatement(inner) => {
-                if let Some(ForInit::VariableDeclaration(declaration)) = inner.init {
-                    self.expressions(declaration.declarations.iter().filter_map(|one| one.init));
-                }
-                self.work.push(Work::Statement(inner.body));
-            }
-            Kind::ForInStatement(inner) => {
-                self.expressions([inner.right]);
-                self.work.push(Work::Statement(inner.body));
-            }
-            Kind::ForOfStatement(inner) => {
-                self.expressions([inner.right]);
-                self.work.push(Work::Statement(inner.body));
-            }
-            Kind::WhileStatement(inner) => self.work.push(Work::Statement(inner.body)),
-            Kind::DoWhileStatement(inner) => self.work.push(Work::Statement(inner.body)),
-            Kind::WithStatement(inner) => self.work.push(Work::Statement(inner.body)),
-            Kind::LabeledStatement(inner) => self.work.push(Work::Statement(inner.body)),
-            Kind::SwitchStatement(inner) => {
-                for case in inner.cases {
-                    self.statements(case.consequent);
-                }
-            }
-            Kind::TryStatement(inner) => {
-                self.statements(inner.block.body);
-                if let Some(handler) = inner.handler {
-                    self.statements(handler.body.body);
-                }
-                if let Some(finalizer) = &inner.finalizer {
-                    self.statements(finalizer.body);
+            Kind::ExportDefaultDeclaration(export) => {
+                if let ExportDefaultValue::ClassDeclaration(class) = &export.declaration {
+                    self.class(&class.body, class.super_class.is_some())?;
                 }
             }
             _ => {}
         }
+        Ok(false)
     }
 
-    fn expression(&mut self, expression: &'a Expression<'a>) -> Result<(), SourceError> {
-        use ExpressionKind as Kind;
-        match &expression.kind {
-            Kind::ClassExpression(class) => self.class(&class.body, class.super_class.is_some())?,
-            Kind::FunctionExpression(function) => self.statements(function.body.body),
-            Kind::ArrowFunctionExpression(arrow) => match &arrow.body {
-                ArrowFunctionBody::Expression(body) => self.expressions([*body]),
-                ArrowFunctionBody::BlockStatement(block) => self.statements(block.body),
-            },
-            Kind::CallExpression(call) => {
-                self.expressions([call.callee]);
-                self.expressions(call.arguments.iter().copied());
-            }
-            Kind::NewExpression(new) => {
-                self.expressions([new.callee]);
-                self.expressions(new.arguments.iter().copied());
-            }
-            Kind::MemberExpression(member) => self.expressions([member.object]),
-            Kind::AwaitExpression(inner) => self.expressions([inner.argument]),
-            Kind::UnaryExpression(inner) => self.expressions([inner.argument]),
-            Kind::AssignmentExpression(inner) => self.expressions([inner.right]),
-            Kind::BinaryExpression(inner) => self.expressions([inner.left, inner.right]),
-            Kind::ConditionalExpression(inner) => self.expressions([inner.test, inner.consequent, inner.alternate]),
-            Kind::SequenceExpression(inner) => self.expressions(inner.expressions.iter().copied()),
-            Kind::ArrayExpression(inner) => self.expressions(inner.elements.iter().copied().flatten()),
-            Kind::ObjectExpression(inner) => self.expressions(inner.properties.iter().map(|property| match property {
-                ObjectProperty::Property(property) => property.value,
-                ObjectProperty::SpreadElement(spread) => spread.argument,
-            })),
-            Kind::SpreadElement(inner) => self.expressions([inner.argument]),
-            Kind::TemplateLiteral(inner) => self.expressions(inner.expressions.iter().copied()),
-            Kind::TSAsExpression(inner) => self.expressions([inner.expression]),
-            Kind::TSSatisfiesExpression(inner) => self.expressions([inner.expression]),
-            Kind::TSNonNullExpression(inner) => self.expressions([inner.expression]),
-            Kind::CommentBoundPair(inner) => self.expressions([inner.inner]),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn class(&mut self, body: &'a ClassBody<'a>, derived: bool) -> Result<(), SourceError> {
+    fn class(&mut self, body: &ClassBody<'_>, derived: bool) -> Result<(), SourceError> {
         for member in body.body {
-            match member {
-                ClassMember::MethodDefinition(method) => {
-                    if method.kind == MethodKind::Constructor {
-                        self.constructor(&method.value, derived)?;
-                    }
-                    self.statements(method.value.body.body);
-                }
-                ClassMember::PropertyDefinition(property) => self.expressions(property.value.as_ref()),
-                ClassMember::StaticBlock(block) => self.statements(block.body),
-                ClassMember::IndexSignature(_) => {}
+            if let ClassMember::MethodDefinition(method) = member
+                && method.kind == MethodKind::Constructor
+            {
+                self.constructor(&method.value, derived)?;
             }
         }
         Ok(())
     }
 
     /// `constructor(private x) {` is `constructor(x) {this.x=x;`.
-    fn constructor(&mut self, function: &'a FunctionExpression<'a>, derived: bool) -> Result<(), SourceError> {
+    fn constructor(&mut self, function: &FunctionExpression<'_>, derived: bool) -> Result<(), SourceError> {
         let mut assignments = String::new();
         for parameter in function.params {
             let ExpressionKind::TSParameterProperty(property) = &parameter.kind else { continue };
@@ -238,7 +134,7 @@ impl<'a> Lowering<'_, 'a> {
         Ok(())
     }
 
-    fn property_name(&self, property: &TSParameterProperty<'a>) -> Option<String> {
+    fn property_name(&self, property: &TSParameterProperty<'_>) -> Option<String> {
         let target = match &property.parameter.kind {
             ExpressionKind::AssignmentPattern(pattern) => pattern.left,
             _ => property.parameter,
@@ -250,7 +146,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// After `super(...)` in a derived class, else at the start, after any directive.
-    fn assignment_place(&self, function: &FunctionExpression<'a>, derived: bool) -> Result<usize, SourceError> {
+    fn assignment_place(&self, function: &FunctionExpression<'_>, derived: bool) -> Result<usize, SourceError> {
         let start = offset(function.body.span.start) + 1;
         let mut directives = start;
         for statement in function.body.body {
@@ -272,7 +168,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// `enum E { A, B = "b" }` is a function that fills an object and returns it.
-    fn enumeration(&mut self, span: Span, hidden: Span, declaration: &TSEnumDeclaration<'a>) {
+    fn enumeration(&mut self, span: Span, hidden: Span, declaration: &TSEnumDeclaration<'_>) {
         let name = declaration.id.name(self.source);
         let counter = self.fresh(span);
         let mut code = format!("var {name}=function({name},{counter}){{");
@@ -290,7 +186,7 @@ impl<'a> Lowering<'_, 'a> {
         self.done.hidden.push(range(hidden.start, hidden.end));
     }
 
-    fn member(&self, code: &mut String, name: &str, counter: &str, member: &TSEnumMember<'a>, (first, aliased): (bool, bool)) {
+    fn member(&self, code: &mut String, name: &str, counter: &str, member: &TSEnumMember<'_>, (first, aliased): (bool, bool)) {
         let key = match &member.id {
             TSEnumMemberId::Identifier(id) => format!("{:?}", id.name(self.source)),
             TSEnumMemberId::String(literal) => self.slice(&range(literal.span.start, literal.span.end)).to_owned(),

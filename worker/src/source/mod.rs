@@ -15,6 +15,7 @@ mod exports;
 mod fuzz_tests;
 mod lower;
 mod persist;
+pub(crate) mod places;
 mod read;
 mod refuse;
 mod shape;
@@ -23,6 +24,7 @@ mod tail;
 mod tests;
 mod types;
 mod unwrap;
+mod walk;
 
 use bumpalo::Bump;
 use std::borrow::Cow;

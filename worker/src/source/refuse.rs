@@ -92,7 +92,19 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
     if rest.starts_with(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
         return Some((SourceErrorKind::Syntax, "Use straight quotes."));
     }
+    if rest.starts_with(['\u{2013}', '\u{2014}', '\u{2212}']) {
+        return Some((SourceErrorKind::Syntax, "Use a plain minus, -."));
+    }
     let before = source.get(..at).unwrap_or_default();
+    if rest.starts_with('>') && before.ends_with('-') {
+        return Some((SourceErrorKind::Syntax, "A function is written with =>, as in (x) => x + 1."));
+    }
+    if rest.starts_with(':') && is_object_after_arrow(before) {
+        return Some((SourceErrorKind::Syntax, "Put parentheses around an object that a function gives: x => ({ … })."));
+    }
+    if before.trim_end().ends_with("yield") {
+        return Some((SourceErrorKind::Syntax, "Write function* for a function that yields."));
+    }
     if rest.starts_with('<') || (rest.starts_with('/') && before.ends_with('<')) || is_tag(before, rest) {
         return Some((SourceErrorKind::Syntax, "JSX and HTML are not supported; build strings instead."));
     }
@@ -115,6 +127,11 @@ fn misplaced(source: &str, at: usize, message: &str) -> Option<(SourceErrorKind,
         return Some((SourceErrorKind::NotAProgram, "Send only the program, or put it in a ``` fence."));
     }
     None
+}
+
+/// `=> { a: x, b`: the braces were meant as an object.
+fn is_object_after_arrow(before: &str) -> bool {
+    before.rsplit_once('{').is_some_and(|(head, inner)| head.trim_end().ends_with("=>") && !inner.contains([';', '(', '}']))
 }
 
 /// The `;` of `&lt;` and the like, or what follows it.

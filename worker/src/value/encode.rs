@@ -146,11 +146,16 @@ impl<'js> Walk<'_, 'js> {
     pub(super) fn string(&mut self, value: &Value<'js>, path: &Path<'_, 'js>) -> Outcome<'js, ()> {
         let room = self.limit.saturating_sub(self.out.len());
         let out = &mut *self.out;
+        let start = out.len();
         let written = raw::with_text(value, |bytes| (bytes.len() <= room).then(|| text::push(out, bytes)));
         match written {
-            Ok(Some(false)) => Ok(()),
-            Ok(Some(true)) => {
-                self.note(Loss::LoneSurrogate, path);
+            Ok(Some(is_lone)) => {
+                if is_lone {
+                    self.note(Loss::LoneSurrogate, path);
+                }
+                if self.out.get(start..).is_some_and(|text| text::holds(text, b"[object Promise]")) {
+                    self.note(Loss::PromiseText, path);
+                }
                 Ok(())
             }
             Ok(None) => Err(Fault::TooLarge),

@@ -26,6 +26,7 @@ pub(crate) enum Loss {
     AwaitedPromise,
     PendingPromise,
     RejectedPromise,
+    PromiseText,
     LoneSurrogate,
     BigNumber,
 }
@@ -59,6 +60,9 @@ impl Loss {
                 "a Promise was not awaited and had not settled; it became null (use await, or await Promise.all([...]))"
             }
             Self::RejectedPromise => "a Promise was not awaited and had rejected; it became null (use await, or await Promise.all([...]))",
+            Self::PromiseText => {
+                "the text [object Promise] is that of a promise that was made into text before it was awaited (write ${await …})"
+            }
             Self::LoneSurrogate => "half of a surrogate pair in a string has no UTF-8 form and became U+FFFD",
             Self::BigNumber => "a whole number beyond 2^53 lost digits in JavaScript; ask the host for it as a string",
         }

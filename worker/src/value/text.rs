@@ -80,6 +80,11 @@ fn push_unit(out: &mut Vec<u8>, unit: u16) {
     }
 }
 
+/// Whether `part` is in `text`.
+pub(super) fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.len() >= part.len() && text.windows(part.len()).any(|window| window == part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

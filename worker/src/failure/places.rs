@@ -1,0 +1,56 @@
+//! Owns where an error is told to be when the engine says nothing of that, or names what it
+//! looked at before: then the program's tree is asked.
+
+use super::frames::{self, Frame, Place};
+use crate::source::places::{Kind, Sought, find};
+
+/// The place of an error that the engine made, better than the one it told.
+pub(super) fn better(name: &str, message: &str, first: Option<&Frame>, told: Option<&Place>) -> Option<Place> {
+    match told {
+        None => placeless(name, message),
+        // What a function of the language looks into is given to it where the program calls it.
+        Some(told) if name == "TypeError" && first.and_then(Frame::native_name).is_none() => {
+            let place = (told.line, told.column);
+            let sought = match message {
+                "Cannot convert undefined or null to object" => Sought::Pattern(Kind::Object, place),
+                "value is not iterable" => Sought::Pattern(Kind::List, place),
+                _ => match property(message)? {
+                    "Symbol.iterator" => Sought::Pattern(Kind::List, place),
+                    property => Sought::Member(property, place),
+                },
+            };
+            at(told.clone(), sought)
+        }
+        Some(_) => None,
+    }
+}
+
+/// What could not be read or written, of undefined or null.
+fn property(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("cannot read property '").or_else(|| message.strip_prefix("cannot set property '"))?;
+    rest.rsplit_once("' of ").map(|(property, _)| property)
+}
+
+fn placeless(name: &str, message: &str) -> Option<Place> {
+    let quoted = |prefix: &str| message.strip_prefix(prefix)?.strip_suffix('\'');
+    let sought = match name {
+        "ReferenceError" => Sought::Import(quoted("could not load module '")?),
+        "SyntaxError" => Sought::PrivateName(quoted("undefined private field '#")?),
+        _ => return None,
+    };
+    at(start()?, sought)
+}
+
+/// The literal of a regular expression that the engine did not take, with how it is written.
+pub(super) fn of_regexp(is_bad: &dyn Fn(&str, &str) -> bool) -> Option<Place> {
+    at(start()?, Sought::RegExp(is_bad))
+}
+
+fn start() -> Option<Place> {
+    Some(Place { view: frames::running()?, line: 1, column: 1 })
+}
+
+fn at(mut place: Place, sought: Sought<'_>) -> Option<Place> {
+    (place.line, place.column) = find(&place.view.text, sought)?;
+    Some(place)
+}
