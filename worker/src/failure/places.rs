@@ -4,6 +4,9 @@
 use super::frames::{self, Frame, Place};
 use crate::source::places::{Kind, Sought, find};
 
+/// Bytes of a program that is looked into: many errors may be told of one program.
+const LARGEST: usize = 64 * 1024;
+
 /// The place of an error that the engine made, better than the one it told.
 pub(super) fn better(name: &str, message: &str, first: Option<&Frame>, told: Option<&Place>) -> Option<Place> {
     match told {
@@ -51,6 +54,9 @@ fn start() -> Option<Place> {
 }
 
 fn at(mut place: Place, sought: Sought<'_>) -> Option<Place> {
+    if place.view.text.len() > LARGEST {
+        return None;
+    }
     (place.line, place.column) = find(&place.view.text, sought)?;
     Some(place)
 }

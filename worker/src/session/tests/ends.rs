@@ -87,7 +87,10 @@ fn unhandled_rejections_and_uncaught_timer_errors_are_warnings() {
 fn what_a_microtask_throws_and_nothing_catches_is_a_warning() {
     let answer = run("queueMicrotask(() => { throw new Error('micro') }); await null; return 5");
     assert_eq!(answer.value(), "5");
-    assert_eq!(answer.warned(WarningCode::UnhandledRejection), ["a microtask threw and nothing caught it: Error: micro (line 1, column 34)"]);
+    assert_eq!(
+        answer.warned(WarningCode::UnhandledRejection),
+        ["a microtask threw and nothing caught it: Error: micro (line 1, column 34)"]
+    );
     let answer = Program::new("queueMicrotask(() => { for (;;); }); await null; return 5").limits(|limits| limits.cpu_ms = 100).run();
     assert_eq!((answer.error().code, answer.warned(WarningCode::UnhandledRejection)), (EvaluationCode::CpuLimit, vec![]));
 }
