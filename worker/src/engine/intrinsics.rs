@@ -2,7 +2,10 @@
 //! runs. It never looks a function up again: a guest that replaces one changes only what
 //! the guest sees.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 use rquickjs::{Constructor, Ctx, Function, Object, Persistent, Result, Value, function::This};
 
@@ -115,7 +118,16 @@ pub(crate) struct Intrinsics {
     dom_name: Kept,
     dom_message: Kept,
     host_error: Persistent<Object<'static>>,
+    web: OnceCell<Vec<(&'static str, &'static str, Kept)>>,
 }
+
+/// Web APIs whose objects keep what they are to themselves: the class, what is shown of it,
+/// and the function that gives it.
+const WEB: [(&str, &str, &str); 3] = [
+    ("URL", "href", "Object.getOwnPropertyDescriptor(URL.prototype, 'href').get"),
+    ("URLSearchParams", "", "URLSearchParams.prototype.toString"),
+    ("AbortSignal", "aborted", "Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted').get"),
+];
 
 /// The class of rejections that come from host functions. A program may construct and
 /// compare it; the glue builds its own without calling it.
@@ -177,7 +189,30 @@ impl Intrinsics {
             dom_name: getter("DOMException.prototype", "name")?,
             dom_message: getter("DOMException.prototype", "message")?,
             host_error: Persistent::save(ctx, host_error.get::<_, Object>("prototype")?),
+            web: OnceCell::new(),
         })
+    }
+
+    /// Captures what the console shows of the web APIs, once they are there.
+    ///
+    /// # Errors
+    /// When the realm lacks one of them.
+    pub(crate) fn capture_web(&self, ctx: &Ctx<'_>) -> Result<()> {
+        let keep = |(class, label, source)| Ok((class, label, Persistent::save(ctx, ctx.eval::<Function, _>(source)?)));
+        let kept = WEB.into_iter().map(keep).collect::<Result<Vec<_>>>()?;
+        drop(self.web.set(kept));
+        Ok(())
+    }
+
+    /// What is shown of an object of a web API, with its label; `None` for any other, and
+    /// for one that only says that it is one.
+    pub(crate) fn web_shown<'js>(&self, class: &str, object: &Value<'js>) -> Option<(&'static str, Value<'js>)> {
+        let (_, label, kept) = self.web.get()?.iter().find(|(name, ..)| *name == class)?;
+        let shown = Self::ask(kept, object);
+        if shown.is_err() {
+            drop(object.ctx().catch());
+        }
+        shown.ok().map(|shown| (*label, shown))
     }
 
     fn ask<'js, R: rquickjs::FromJs<'js>>(kept: &Kept, object: &Value<'js>) -> Result<R> {

@@ -114,6 +114,7 @@ fn furnish(ctx: &Ctx<'_>) -> Result<Shared> {
     let output = Rc::new(Output::new(Rc::clone(&outbox)));
     let timers = Rc::new(Timers::default());
     globals::install(ctx, &intrinsics, &output, &timers)?;
+    intrinsics.capture_web(ctx)?;
     let calls = Rc::new(Calls::new(Rc::clone(&intrinsics), Rc::clone(&outbox), Rc::clone(&output)));
     Ok(Shared {
         intrinsics,

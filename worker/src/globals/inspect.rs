@@ -181,7 +181,13 @@ impl<'js> Look<'_, 'js> {
         if [classes.weak_map, classes.weak_set, classes.weak_ref].contains(&class) {
             return self.spend(format!("{} {{ <items unknown> }}", named(object, "WeakRef")));
         }
-        let prefix = match class_name(object) {
+        let name = class_name(object);
+        if let Some((label, shown)) = name.as_ref().and_then(|name| self.intrinsics.web_shown(name, value)) {
+            let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+            let part = format!("{label}{}", self.value(&shown, indent + 2));
+            return joined(&format!("{} {{", name.unwrap_or_default()), vec![part], "}", indent, false);
+        }
+        let prefix = match name {
             Some(name) if name == "Object" => String::new(),
             Some(name) => format!("{name} "),
             None => "[Object: null prototype] ".to_owned(),

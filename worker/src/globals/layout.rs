@@ -86,7 +86,8 @@ pub(super) fn joined(open: &str, parts: Vec<String>, close: &str, indent: usize,
     }
     let pad = " ".repeat(indent + 2);
     let end = " ".repeat(indent);
-    if list && flat && parts.len() > PACK_FROM && parts.iter().all(|part| part.len() <= WIDTH / PACK_FROM) {
+    let is_short = |part: &String| part.len() <= WIDTH / PACK_FROM || part.starts_with("... ");
+    if list && flat && parts.len() > PACK_FROM && parts.iter().all(is_short) {
         return format!("{open}\n{pad}{}\n{end}{close}", packed(&parts, indent).join(&format!(",\n{pad}")));
     }
     format!("{open}\n{pad}{}\n{end}{close}", parts.join(&format!(",\n{pad}")))

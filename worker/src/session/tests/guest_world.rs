@@ -27,6 +27,17 @@ fn the_console_shows_nested_values() {
 }
 
 #[test]
+fn what_web_apis_keep_to_themselves_is_shown_and_many_numbers_share_lines() {
+    assert_eq!(
+        printed("console.log(new URL('http://a/b'), [new URLSearchParams({ a: 'x y' })], AbortSignal.abort())"),
+        "URL { href: 'http://a/b' } [ URLSearchParams { 'a=x+y' } ] AbortSignal { aborted: true }\n"
+    );
+    let forged = "console.log(Object.create(URL.prototype)); Object.defineProperty(URL.prototype, 'href', { get: () => 'no' }); console.log(new URL('http://a/'))";
+    assert_eq!(printed(forged), "URL {}\nURL { href: 'http://a/' }\n");
+    assert_eq!(printed("console.log(Array.from({ length: 130 }, (_, i) => i))").lines().count(), 8);
+}
+
+#[test]
 fn format_specifiers_are_filled_in() {
     assert_eq!(
         printed("console.log('n=%d s=%s %i %f %j %o %% %c.', 7, 'ok', 4.7, 1.5, { a: 1 }, [1], 'css', 'rest')"),
