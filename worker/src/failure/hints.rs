@@ -44,6 +44,18 @@ impl Known<'_> {
         name.split_once('.').is_some_and(|(owner, member)| self.collection(owner).is_some_and(|all| all.iter().any(|one| one == member)))
     }
 
+    /// Whether a member is none of a collection's functions, by no spelling.
+    pub(super) fn has_not(&self, collection: &str, name: &str) -> bool {
+        self.collection(collection).is_some_and(|all| !all.iter().any(|one| one == name || brig_protocol::names::camel(one) == name))
+    }
+
+    pub(super) fn lacks(&self, collection: &str, name: &str) -> String {
+        format!(
+            "there is no {collection}.{name}, which the program takes; the collection {collection} has: {}",
+            self.functions_of(collection)
+        )
+    }
+
     fn functions_of(&self, collection: &str) -> String {
         let all = self.collection(collection).unwrap_or_default().iter().take(LISTED);
         all.map(|function| format!("{collection}.{function}")).collect::<Vec<_>>().join(", ")
@@ -106,7 +118,8 @@ fn not_a_function(message: &str, place: Option<&Place>, known: &Known<'_>) -> Op
         return Some("give it a function, such as (x) => x".to_owned());
     }
     let callees: Vec<&str> = told_callees(message)?.collect();
-    callees.iter().find_map(|callee| of_callee(callee, place, known)).or_else(|| {
+    let found = callees.iter().find_map(|callee| of_callee(callee, place, known));
+    found.or_else(|| super::places::lacking(&place?.view.text, known)).or_else(|| {
         let (owner, member) = callees.first()?.rsplit_once('.')?;
         (callees.len() == 1)
             .then(|| format!("{owner} has no function {member}; if {owner} is a promise, such as that of a host call, await it first"))

@@ -1,7 +1,12 @@
 //! Owns where an error is told to be when the engine says nothing of that, or names what it
 //! looked at before: then the program's tree is asked.
 
-use super::frames::{self, Frame, Place};
+use std::cell::RefCell;
+
+use super::{
+    Known,
+    frames::{self, Frame, Place},
+};
 use crate::source::places::{Kind, Sought, find};
 
 /// Bytes of a program that is looked into: many errors may be told of one program.
@@ -12,7 +17,7 @@ pub(super) fn better(name: &str, message: &str, first: Option<&Frame>, told: Opt
     match told {
         None => placeless(name, message),
         // What a function of the language looks into is given to it where the program calls it.
-        Some(told) if name == "TypeError" && first.and_then(Frame::native_name).is_none() => {
+        Some(told) if name == "TypeError" && first.and_then(Frame::native_name).is_none() && !is_made_at(told, name) => {
             let place = (told.line, told.column);
             let sought = match message {
                 "Cannot convert undefined or null to object" => Sought::Pattern(Kind::Object, place),
@@ -26,6 +31,11 @@ pub(super) fn better(name: &str, message: &str, first: Option<&Frame>, told: Opt
         }
         Some(_) => None,
     }
+}
+
+/// Whether a program makes an error itself there, whose message may be any.
+fn is_made_at(place: &Place, name: &str) -> bool {
+    place.window().is_some_and(|(text, at)| text.iter().skip(at).copied().take(name.len()).eq(name.chars()))
 }
 
 /// What could not be read or written, of undefined or null.
@@ -47,6 +57,23 @@ fn placeless(name: &str, message: &str) -> Option<Place> {
 /// The literal of a regular expression that the engine did not take, with how it is written.
 pub(super) fn of_regexp(is_bad: &dyn Fn(&str, &str) -> bool) -> Option<Place> {
     at(start()?, Sought::RegExp(is_bad))
+}
+
+/// What is said of a member of a collection that the program takes and that is not there.
+pub(super) fn lacking(text: &str, known: &Known<'_>) -> Option<String> {
+    if text.len() > LARGEST {
+        return None;
+    }
+    let said = RefCell::new(None);
+    let note = |collection: &str, name: &str| {
+        let lacks = known.has_not(collection, name);
+        if lacks {
+            said.replace(Some(known.lacks(collection, name)));
+        }
+        lacks
+    };
+    find(text, Sought::Taken(&note))?;
+    said.into_inner()
 }
 
 fn start() -> Option<Place> {

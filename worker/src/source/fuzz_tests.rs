@@ -250,6 +250,7 @@ fn check_places(text: &str) {
             Sought::RegExp(&|_, _| true),
             Sought::Import("fs"),
             Sought::PrivateName("p"),
+            Sought::Taken(&|_, _| true),
         ] {
             if let Some((line, column)) = find(text, sought) {
                 assert!(is_place(text, line, column), "{line}:{column} is no place in {text:?}");

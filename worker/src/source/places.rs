@@ -9,9 +9,10 @@ use super::read::{self, Tree, offset, range};
 use super::walk::{Left, Node};
 use bumpalo::Bump;
 use std::ops::Range;
-use tsv_ts::ast::{Expression, ExpressionKind, LiteralValue, Statement, StatementKind};
+use tsv_ts::ast::{Expression, ExpressionKind, LiteralValue, ObjectPatternProperty, Statement, StatementKind};
 
-/// Whether a regular expression, as pattern and flags, is the one that is sought.
+/// Whether it is what is sought: a regular expression, as pattern and flags; a member, as
+/// the name of what it is taken of and its own.
 type Test<'s> = &'s dyn Fn(&str, &str) -> bool;
 
 /// What is sought.
@@ -19,6 +20,8 @@ type Test<'s> = &'s dyn Fn(&str, &str) -> bool;
 pub(crate) enum Sought<'s> {
     /// The first literal that the function says yes to.
     RegExp(Test<'s>),
+    /// `a.b` or `const { b } = a` of names that the function says yes to.
+    Taken(Test<'s>),
     /// `import("name")`, or the only `import(…)` of something computed.
     Import(&'s str),
     /// `#name`, outside of its declaration.
@@ -115,6 +118,10 @@ impl Found<'_> {
                 };
                 !member.optional && written == Some(name)
             }
+            (ExpressionKind::MemberExpression(member), Sought::Taken(test)) => {
+                let named = matches!(member.object.kind, ExpressionKind::Identifier(_)) && !member.computed;
+                named && test(self.written(member.object), self.written(member.property))
+            }
             (ExpressionKind::ObjectPattern(_) | ExpressionKind::ArrayPattern(_), Sought::Pattern(..)) => {
                 return self.pattern(expression, expression.span.end);
             }
@@ -128,13 +135,25 @@ impl Found<'_> {
     fn pattern(&mut self, pattern: &Expression<'_>, end: u32) {
         let is_it = match (&pattern.kind, self.sought) {
             (ExpressionKind::ObjectPattern(_), Sought::Pattern(kind, _)) => kind == Kind::Object,
+            (ExpressionKind::ObjectPattern(object), Sought::Taken(test)) => {
+                let given = self.source.get(offset(pattern.span.end)..offset(end)).unwrap_or_default();
+                let owner = given.trim_start().strip_prefix('=').unwrap_or_default().trim();
+                object.properties.iter().any(|one| match one {
+                    ObjectPatternProperty::Property(property) => !property.computed && test(owner, self.written(property.key)),
+                    ObjectPatternProperty::RestElement(_) => false,
+                })
+            }
             (ExpressionKind::ArrayPattern(_), Sought::Pattern(kind, _)) => kind == Kind::List,
-            (ExpressionKind::MemberExpression(_), Sought::Member(..)) => return self.expression(pattern),
+            (ExpressionKind::MemberExpression(_), Sought::Member(..) | Sought::Taken(_)) => return self.expression(pattern),
             _ => false,
         };
         if is_it {
             self.hits.push(self.shifted(pattern.span.start, end));
         }
+    }
+
+    fn written(&self, expression: &Expression<'_>) -> &str {
+        self.source.get(offset(expression.span.start)..offset(expression.span.end)).unwrap_or_default()
     }
 
     /// What a literal text or number says, if it has no escapes.
@@ -152,7 +171,9 @@ impl Found<'_> {
         self.hits.sort_by_key(|hit| hit.start);
         let behind = match self.sought {
             Sought::Member(_, place) | Sought::Pattern(_, place) => edits::offset_of(text, place),
-            Sought::Import(_) | Sought::RegExp(_) | Sought::PrivateName(_) => return self.hits.first().map(|hit| hit.start),
+            Sought::Import(_) | Sought::RegExp(_) | Sought::PrivateName(_) | Sought::Taken(_) => {
+                return self.hits.first().map(|hit| hit.start);
+            }
         };
         let line = text.get(..behind)?.rfind('\n').map_or(0, |end| end + 1);
         let owner = self.owner(behind);

@@ -82,7 +82,17 @@ fn push_unit(out: &mut Vec<u8>, unit: u16) {
 
 /// Whether `part` is in `text`.
 pub(super) fn holds(text: &[u8], part: &[u8]) -> bool {
-    text.len() >= part.len() && text.windows(part.len()).any(|window| window == part)
+    let Some(first) = part.first() else { return true };
+    let mut rest = text;
+    while rest.len() >= part.len() {
+        let Some(at) = rest.iter().position(|byte| byte == first) else { return false };
+        rest = rest.get(at..).unwrap_or_default();
+        if rest.starts_with(part) {
+            return true;
+        }
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    false
 }
 
 #[cfg(test)]
@@ -98,6 +108,13 @@ mod tests {
     #[test]
     fn control_characters_quotes_and_backslashes_are_escaped() {
         assert_eq!(written(b"a\"b\\c\n\x01\x08").0, r#""a\"b\\c\n\u0001\b""#);
+    }
+
+    #[test]
+    fn a_part_is_found_wherever_it_is() {
+        for (text, found) in [("", false), ("[a", false), ("[[ab]", true), ("x[ab]y", true), ("[ab", false), ("[ab]", true)] {
+            assert_eq!(holds(text.as_bytes(), b"[ab]"), found, "{text}");
+        }
     }
 
     #[test]

@@ -139,3 +139,24 @@ fn text_escaped_for_html_and_unknown_keywords_are_told() {
     assert!(hint("const f = () =&gt; 5; f()").contains("escaped for HTML"));
     assert!(hint("class A { accessor x = 1 }").contains("accessor is not supported"));
 }
+
+#[test]
+fn an_error_that_a_program_makes_itself_stays_where_it_is_made() {
+    let program = "const fail = () => { throw new TypeError('value is not iterable') };\nfail();\nconst [a] = [1];";
+    assert_eq!(run(program).error().line, Some(1));
+    let thrown = "const fail = () => { throw new TypeError(\"cannot read property 'x' of undefined\"); const o = {}; o.x };\nfail();";
+    assert_eq!((run(thrown).error().line, run(thrown).error().column), (Some(1), Some(32)));
+}
+
+#[test]
+fn a_member_that_a_collection_lacks_is_told_where_it_was_taken_and_only_then() {
+    for program in ["const go = items.find; go({})", "const { find: go } = items; await go({})", "const api = { go: items.find }; api.go()"]
+    {
+        let hint = run(program).error.unwrap().hint.unwrap_or_default();
+        assert!(hint.starts_with("there is no items.find, which the program takes; the collection items has: "), "{program}: {hint}");
+    }
+    for program in ["// items.find\nconst go = 'items.find'; go()", "const go = 1; items.get({ id: 1 }); go()"] {
+        let hint = run(program).error.unwrap().hint.unwrap_or_default();
+        assert!(!hint.contains("there is no"), "{program}: {hint}");
+    }
+}
