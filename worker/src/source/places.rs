@@ -208,6 +208,8 @@ mod tests {
         assert_eq!((member((2, 1)), member((3, 1)), member((4, 2))), (Some((2, 16)), Some((3, 16)), Some((5, 1))));
         assert_eq!(member((5, 1)), None, "it is there already");
         assert_eq!(find(text, Sought::Member("z", (1, 1))), None);
+        let other = "function a(k) {\n  return this[k];\n}\nfunction b() { return q.y }";
+        assert_eq!(find(other, Sought::Member("y", (2, 3))), None, "it is in another function");
         assert_eq!(find("f(a?.y); g(a['y'])", Sought::Member("y", (1, 1))), Some((1, 12)), "?. does not fail");
     }
 
