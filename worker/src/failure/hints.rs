@@ -121,8 +121,10 @@ fn not_a_function(message: &str, place: Option<&Place>, known: &Known<'_>) -> Op
     let found = callees.iter().find_map(|callee| of_callee(callee, place, known));
     found.or_else(|| super::places::lacking(&place?.view.text, known)).or_else(|| {
         let (owner, member) = callees.first()?.rsplit_once('.')?;
-        (callees.len() == 1)
-            .then(|| format!("{owner} has no function {member}; if {owner} is a promise, such as that of a host call, await it first"))
+        (callees.len() == 1).then(|| {
+            let whose = near::whose(member).map(|whose| format!(", which {whose} have")).unwrap_or_default();
+            format!("{owner} has no function {member}{whose}; if {owner} is a promise, such as that of a host call, await it first")
+        })
     })
 }
 
@@ -300,6 +302,9 @@ pub(super) fn named_callee(message: &str, first: Option<&Frame>, place: Option<&
         return None;
     }
     if let Some(native) = first.and_then(Frame::native_name) {
+        if message == "not a constructor" && ["Symbol", "BigInt"].contains(&native) {
+            return Some(format!("{native} is {message}; call it without new"));
+        }
         return (message == "not a function").then(|| format!("{native}{GIVEN_NO_FUNCTION}"));
     }
     let (characters, at) = place?.window()?;

@@ -112,13 +112,15 @@ fn is_called(text: &[char], start: usize, end: usize) -> bool {
     matches!(next, Some('(' | '`')) || text_of(text, word_start(text, before), before) == "new"
 }
 
-/// The bracket of the call in `["name"](`, `[i].name(` and the like behind a name.
+/// The bracket of the call in `["name"](`, `[i].name(` and the like behind a name, or
+/// behind the brackets that it is in.
 fn call_of_member(text: &[char], end: usize) -> Option<usize> {
     let mut at = end;
     for _ in 0..LINKS {
         at = skip_space(text, at);
         match get(text, at)? {
             '[' => at = closing(text, at)? + 1,
+            ']' => at += 1,
             '(' => return (at > end).then_some(at),
             _ if is_part(text, at) => at += 1 + text.get(at + 1..)?.iter().take_while(|c| is_word(**c)).count(),
             _ => return None,

@@ -67,6 +67,25 @@ pub(super) const GLOBALS: &[&str] = &[
     "undefined",
 ];
 
+/// Methods that only values of one kind have, for who calls them on another.
+const KINDS: &[(&str, &str)] = &[
+    (
+        "arrays",
+        "map filter reduce forEach find findIndex findLast some every flatMap flat join push pop shift unshift sort reverse splice toSorted",
+    ),
+    (
+        "texts",
+        "split toUpperCase toLowerCase trim replace replaceAll startsWith endsWith padStart padEnd match matchAll repeat substring charAt localeCompare",
+    ),
+    ("numbers", "toFixed toPrecision toExponential"),
+    ("dates", "toISOString getTime getFullYear getMonth getDate getDay getHours toLocaleDateString toLocaleTimeString"),
+];
+
+/// What kind of values has a method, if only one has.
+pub(super) fn whose(member: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(_, members)| members.split(' ').any(|one| one == member)).map(|(kind, _)| *kind)
+}
+
 /// Globals that are no functions.
 const OBJECTS: &[&str] = &["Intl", "JSON", "Math", "Reflect", "console", "crypto", "globalThis", "inputs", "performance", "undefined"];
 
