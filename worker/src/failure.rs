@@ -33,20 +33,33 @@ const DATA_LEVELS: u32 = 32;
 /// Errors below one another, or beside one another in an `AggregateError`, that are told.
 const CAUSES: usize = 8;
 
-/// What a program threw, as a failed evaluation tells it.
-pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, known: &Known<'_>) -> EvaluationError {
-    let object = error_object(thrown);
-    let Some(object) = object else { return not_an_error(intrinsics, thrown) };
+/// An error as it was thrown, with what the engine leaves out. No guest code runs for it.
+struct Thrown {
+    name: String,
+    message: String,
+    frames: Vec<frames::Frame>,
+    place: Option<Place>,
+}
+
+fn read(intrinsics: &Intrinsics, object: &Object<'_>, known: &Known<'_>) -> Thrown {
     let (name, message) = name_and_message(intrinsics, object);
     let stack = intrinsics.error_stack(object).unwrap_or_default();
     let frames = frames::read(&stack);
     let place = frames::place_of(&frames, &inspect::class_names(object));
     let place = places::better(&name, &message, frames.first(), place.as_ref()).or(place);
+    let message = hints::named_callee(&message, frames.first(), place.as_ref(), known)
+        .or_else(|| hints::engine_limit(&name, &message))
+        .or_else(|| hints::made_regexp(&name, &message, frames.first()))
+        .unwrap_or(message);
+    Thrown { name, message, frames, place }
+}
+
+/// What a program threw, as a failed evaluation tells it.
+pub(crate) fn thrown(intrinsics: &std::rc::Rc<Intrinsics>, thrown: &Value<'_>, known: &Known<'_>) -> EvaluationError {
+    let object = error_object(thrown);
+    let Some(object) = object else { return not_an_error(intrinsics, thrown) };
+    let Thrown { name, message, frames, place } = read(intrinsics, object, known);
     let mut error = EvaluationError::new(EvaluationCode::GuestError, name, message);
-    error.message = hints::named_callee(&error.message, frames.first(), place.as_ref(), known)
-        .or_else(|| hints::engine_limit(&error.name, &error.message))
-        .or_else(|| hints::made_regexp(&error.name, &error.message, frames.first()))
-        .unwrap_or(error.message);
     error.hint = hints::hint(&error.name, &error.message, place.as_ref(), known);
     let shown: Vec<String> = frames.iter().filter_map(frames::Frame::shown).collect();
     if !shown.is_empty() {
@@ -228,11 +241,11 @@ fn members_of(intrinsics: &std::rc::Rc<Intrinsics>, object: &Object<'_>) -> Vec<
 }
 
 /// One line about what a promise or a timer threw and nobody caught.
-pub(crate) fn summary(intrinsics: &std::rc::Rc<Intrinsics>, value: &Value<'_>, known: &Known<'_>) -> String {
+pub(crate) fn summary(intrinsics: &Intrinsics, value: &Value<'_>, known: &Known<'_>) -> String {
     match error_object(value) {
-        Some(_) => {
-            let told = thrown(intrinsics, value, known);
-            let place = told.line.zip(told.column).map(|(line, column)| format!(" (line {line}, column {column})"));
+        Some(object) => {
+            let told = read(intrinsics, object, known);
+            let place = told.place.map(|place| format!(" (line {}, column {})", place.line, place.column));
             format!("{}{}", cut(format!("{}: {}", told.name, told.message), 400), place.unwrap_or_default())
         }
         None => cut(inspect::nested(intrinsics, value, Reach { depth: 1, bytes: 400 }), 400),

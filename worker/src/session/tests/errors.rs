@@ -160,3 +160,14 @@ fn a_member_that_a_collection_lacks_is_told_where_it_was_taken_and_only_then() {
         assert!(!hint.contains("there is no"), "{program}: {hint}");
     }
 }
+
+#[test]
+fn what_nobody_caught_is_told_with_its_place_and_runs_nothing() {
+    let answer =
+        run("const odd = new Error('lost'); odd.cause = { toJSON() { for (;;); } };\nPromise.reject(odd);\n(async () => { null.x })();\n1");
+    assert_eq!(answer.value(), "1");
+    let told: Vec<&str> = answer.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].ends_with("Error: lost (line 1, column 17)"), "{told:?}");
+    assert!(told[1].ends_with("cannot read property 'x' of null (line 3, column 16)"), "{told:?}");
+}
