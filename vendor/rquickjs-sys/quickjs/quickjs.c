@@ -266,6 +266,7 @@ typedef struct JSMallocState {
 
 #define JS_ARENA_ALIGN             8
 #define JS_ARENA_SIZE              4096
+#define JS_ARENA_FIRST_SIZE        1024 /* after JS_MakeImmortal; doubled up to JS_ARENA_SIZE */
 #define JS_ARENA_BLOCK_SIZE_COUNT  31
 #define JS_ARENA_MAX_SMALL_SIZE    512
 #define JS_ARENA_FREE_NIL          0xffff
@@ -311,6 +312,7 @@ typedef struct JSArena {
 typedef struct JSArenaState {
     struct list_head arena_list[JS_ARENA_BLOCK_SIZE_COUNT];
     struct list_head free_arena_list[JS_ARENA_BLOCK_SIZE_COUNT];
+    uint16_t next_size[JS_ARENA_BLOCK_SIZE_COUNT]; /* of the next arena */
     _Alignas(JS_ARENA_ALIGN) uint8_t zero_size_block[sizeof(JSMallocBlockHeader)];
 } JSArenaState;
 
@@ -360,6 +362,7 @@ struct JSRuntime {
     /* list of JSGCObjectHeader.link. Used during JS_FreeValueRT() */
     struct list_head gc_zero_ref_count_list;
     struct list_head tmp_obj_list; /* used during GC */
+    struct list_head immortal_obj_list; /* never looked at by the GC */
     JSGCPhaseEnum gc_phase : 8;
     size_t malloc_gc_threshold;
 #ifdef ENABLE_DUMPS // JS_DUMP_LEAKS
@@ -508,6 +511,24 @@ static inline JSMallocBlockHeader *js_rc(const void *p) {
 #define JS_REF_COUNT(p) (js_rc(p)->ref_count)
 #define JS_GC_TYPE(p)   (js_rc(p)->gc_obj_type)
 #define JS_GC_MARK(p)   (js_rc(p)->mark)
+
+/* A count from here on says that the object is never freed; nothing writes to it
+   (JS_MakeImmortal). More references than memory holds. */
+#define JS_IMMORTAL (1 << 30)
+
+static inline void js_ref(const void *p) {
+    int count = JS_REF_COUNT(p);
+    if (count < JS_IMMORTAL)
+        JS_REF_COUNT(p) = count + 1;
+}
+
+/* the count that is left */
+static inline int js_unref(const void *p) {
+    int count = JS_REF_COUNT(p);
+    if (count < JS_IMMORTAL)
+        JS_REF_COUNT(p) = --count;
+    return count;
+}
 
 /* bigint */
 typedef int32_t js_slimb_t;
@@ -1665,7 +1686,7 @@ static JSValue js_dup(JSValueConst v)
 {
     if (JS_VALUE_HAS_REF_COUNT(v)) {
         void *p = JS_VALUE_GET_PTR(v);
-        JS_REF_COUNT(p)++;
+        js_ref(p);
     }
     return unsafe_unconst(v);
 }
@@ -1740,6 +1761,7 @@ static void js_arena_init(JSRuntime *rt)
     for (i = 0; i < JS_ARENA_BLOCK_SIZE_COUNT; i++) {
         init_list_head(&s->arena_list[i]);
         init_list_head(&s->free_arena_list[i]);
+        s->next_size[i] = JS_ARENA_SIZE;
     }
 }
 
@@ -1756,11 +1778,13 @@ static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)
     int n_blocks, block_size, i;
 
     block_size = arena_block_sizes[block_size_idx];
-    n_blocks = (JS_ARENA_SIZE - sizeof(JSArena)) / block_size;
+    n_blocks = (rt->arena_state.next_size[block_size_idx] - sizeof(JSArena)) / block_size;
     ar = rt->mf.js_malloc(rt->malloc_state.opaque,
                           sizeof(JSArena) + (size_t)n_blocks * block_size);
     if (!ar)
         return NULL;
+    rt->arena_state.next_size[block_size_idx] =
+        min_int(2 * rt->arena_state.next_size[block_size_idx], JS_ARENA_SIZE);
     ar->block_size_idx = block_size_idx;
     ar->n_blocks = n_blocks;
     ar->n_used_blocks = 0;
@@ -1871,6 +1895,8 @@ static void js_arena_free(JSRuntime *rt, void *ptr)
         if (unlikely(ar->n_used_blocks == 0)) {
             list_del(&ar->link);
             list_del(&ar->free_link);
+            /* the next one need not be larger */
+            rt->arena_state.next_size[block_size_idx] = sizeof(JSArena) + ar->n_blocks * block_size;
             rt->mf.js_free(rt->malloc_state.opaque, ar);
         }
     }
@@ -2338,6 +2364,7 @@ JSRuntime *JS_NewRuntime2(const JSMallocFunctions *mf, void *opaque)
 
     init_list_head(&rt->context_list);
     init_list_head(&rt->gc_obj_list);
+    init_list_head(&rt->immortal_obj_list);
     init_list_head(&rt->gc_zero_ref_count_list);
     rt->gc_phase = JS_GC_PHASE_NONE;
 
@@ -2609,7 +2636,7 @@ static inline void js_free_string0(JSRuntime *rt, JSString *str);
 /* same as JS_FreeValueRT() but faster */
 static inline void js_free_string(JSRuntime *rt, JSString *str)
 {
-    if (--JS_REF_COUNT(str) <= 0)
+    if (js_unref(str) <= 0)
         js_free_string0(rt, str);
 }
 
@@ -2978,7 +3005,7 @@ static void js_free_modules(JSContext *ctx, JSFreeModuleEnum flag)
 
 JSContext *JS_DupContext(JSContext *ctx)
 {
-    JS_REF_COUNT(ctx)++;
+    js_ref(ctx);
     return ctx;
 }
 
@@ -3043,7 +3070,7 @@ void JS_FreeContext(JSContext *ctx)
     JSRuntime *rt = ctx->rt;
     int i;
 
-    if (--JS_REF_COUNT(ctx) > 0)
+    if (js_unref(ctx) > 0)
         return;
     assert(JS_REF_COUNT(ctx) == 0);
 
@@ -3392,7 +3419,7 @@ JSAtom JS_DupAtomRT(JSRuntime *rt, JSAtom v)
 
     if (!__JS_AtomIsConst(v)) {
         p = rt->atom_array[v];
-        JS_REF_COUNT(p)++;
+        js_ref(p);
     }
     return v;
 }
@@ -3405,7 +3432,7 @@ JSAtom JS_DupAtom(JSContext *ctx, JSAtom v)
     if (!__JS_AtomIsConst(v)) {
         rt = ctx->rt;
         p = rt->atom_array[v];
-        JS_REF_COUNT(p)++;
+        js_ref(p);
     }
     return v;
 }
@@ -3471,7 +3498,7 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
             i = js_get_atom_index(rt, str);
             /* reduce string refcount and increase atom's unless constant */
             if (__JS_AtomIsConst(i))
-                JS_REF_COUNT(str)--;
+                js_unref(str);
             return i;
         }
         /* try and locate an already registered atom */
@@ -3487,7 +3514,7 @@ static JSAtom __JS_NewAtom(JSRuntime *rt, JSString *str, int atom_type)
                 p->len == len &&
                 js_string_memcmp(p, str, len) == 0) {
                 if (!__JS_AtomIsConst(i))
-                    JS_REF_COUNT(p)++;
+                    js_ref(p);
                 goto done;
             }
             i = p->hash_next;
@@ -3645,7 +3672,7 @@ static JSAtom __JS_FindAtom(JSRuntime *rt, const char *str, size_t len,
             p->is_wide_char == 0 &&
             memcmp(str8(p), str, len) == 0) {
             if (!__JS_AtomIsConst(i))
-                JS_REF_COUNT(p)++;
+                js_ref(p);
             return i;
         }
         i = p->hash_next;
@@ -3698,7 +3725,7 @@ static void __JS_FreeAtom(JSRuntime *rt, uint32_t i)
     JSAtomStruct *p;
 
     p = rt->atom_array[i];
-    if (--JS_REF_COUNT(p) > 0)
+    if (js_unref(p) > 0)
         return;
     JS_FreeAtomStruct(rt, p);
 }
@@ -4331,7 +4358,7 @@ static JSValue js_sub_string(JSContext *ctx, JSString *p, int start, int end)
         slice = (void *)&q[1];
         slice->parent = p;
         slice->start = start << p->is_wide_char; // chars -> bytes
-        JS_REF_COUNT(p)++;
+        js_ref(p);
         return JS_MKPTR(JS_TAG_STRING, q);
     }
     if (p->is_wide_char) {
@@ -5800,7 +5827,7 @@ static JSShape *js_clone_shape(JSContext *ctx, JSShape *sh1)
 
 static JSShape *js_dup_shape(JSShape *sh)
 {
-    JS_REF_COUNT(sh)++;
+    js_ref(sh);
     return sh;
 }
 
@@ -5826,7 +5853,7 @@ static void js_free_shape0(JSRuntime *rt, JSShape *sh)
 
 static void js_free_shape(JSRuntime *rt, JSShape *sh)
 {
-    if (unlikely(--JS_REF_COUNT(sh) <= 0)) {
+    if (unlikely(js_unref(sh) <= 0)) {
         js_free_shape0(rt, sh);
     }
 }
@@ -6874,7 +6901,7 @@ static void free_var_ref(JSRuntime *rt, JSVarRef *var_ref)
 {
     if (var_ref) {
         assert(JS_REF_COUNT(var_ref) > 0);
-        if (--JS_REF_COUNT(var_ref) == 0) {
+        if (js_unref(var_ref) == 0) {
             if (var_ref->is_detached) {
                 JS_FreeValueRT(rt, var_ref->value);
                 remove_gc_object(&var_ref->header);
@@ -7192,7 +7219,7 @@ void JS_FreeValueRT(JSRuntime *rt, JSValue v)
 {
     if (JS_VALUE_HAS_REF_COUNT(v)) {
         void *p = JS_VALUE_GET_PTR(v);
-        if (--JS_REF_COUNT(p) <= 0) {
+        if (js_unref(p) <= 0) {
             js_free_value_rt(rt, v);
         }
     }
@@ -7359,8 +7386,7 @@ static void mark_children(JSRuntime *rt, JSGCObjectHeader *gp,
 static void gc_decref_child(JSRuntime *rt, JSGCObjectHeader *p)
 {
     assert(JS_REF_COUNT(p) > 0);
-    JS_REF_COUNT(p)--;
-    if (JS_REF_COUNT(p) == 0 && JS_GC_MARK(p) == 1) {
+    if (js_unref(p) == 0 && JS_GC_MARK(p) == 1) {
         list_del(&p->link);
         list_add_tail(&p->link, &rt->tmp_obj_list);
     }
@@ -7390,7 +7416,7 @@ static void gc_decref(JSRuntime *rt)
 
 static void gc_scan_incref_child(JSRuntime *rt, JSGCObjectHeader *p)
 {
-    JS_REF_COUNT(p)++;
+    js_ref(p);
     if (JS_REF_COUNT(p) == 1) {
         /* ref_count was 0: remove from tmp_obj_list and add at the
            end of gc_obj_list */
@@ -7402,7 +7428,7 @@ static void gc_scan_incref_child(JSRuntime *rt, JSGCObjectHeader *p)
 
 static void gc_scan_incref_child2(JSRuntime *rt, JSGCObjectHeader *p)
 {
-    JS_REF_COUNT(p)++;
+    js_ref(p);
 }
 
 static void gc_scan(JSRuntime *rt)
@@ -7487,6 +7513,65 @@ void JS_RunGC(JSRuntime *rt)
 
     /* free the GC objects in a cycle */
     gc_free_cycles(rt);
+}
+
+/* Counts nothing in this arena any more, and gives no block that is free in it:
+   what is allocated later lies in arenas of its own. */
+static void js_arena_make_immortal(JSArena *ar)
+{
+    int i, block_size = arena_block_sizes[ar->block_size_idx];
+
+    for (i = 0; i < ar->n_blocks; i++) {
+        JSMallocBlockHeader *b = arena_get_block(ar, i, block_size);
+        /* whoever counts references in a block sets the count when it is made,
+           so that it does not matter in others */
+        b->ref_count = JS_IMMORTAL;
+    }
+    if (ar->n_used_blocks != ar->n_blocks)
+        list_del(&ar->free_link);
+    ar->n_used_blocks = ar->n_blocks;
+    ar->first_free_block = JS_ARENA_FREE_NIL;
+}
+
+/* a shape that is not hashed is one object's own, changed in place, and goes when
+   that object takes another */
+static bool is_own_shape(JSGCObjectHeader *p)
+{
+    return JS_GC_TYPE(p) == JS_GC_OBJ_TYPE_SHAPE && !((JSShape *)p)->is_hashed;
+}
+
+void JS_MakeImmortal(JSRuntime *rt)
+{
+    struct list_head *el, *el1;
+    JSGCObjectHeader *p;
+    int i;
+
+    assert(!rt->current_stack_frame && list_empty(&rt->job_list));
+    JS_RunGC(rt);
+    list_for_each(el, &rt->gc_obj_list) {
+        p = list_entry(el, JSGCObjectHeader, link);
+        assert(!is_own_shape(p) || JS_REF_COUNT(p) == 1);
+    }
+    for (i = 0; i < JS_ARENA_BLOCK_SIZE_COUNT; i++) {
+        struct list_head *head = &rt->arena_state.arena_list[i];
+        list_for_each(el, head)
+            js_arena_make_immortal(list_entry(el, JSArena, link));
+        /* the arenas stay a ring, without a head: a new one writes to none of them */
+        list_del(head);
+        init_list_head(head);
+        /* small ones first, so that a short program fills few pages */
+        rt->arena_state.next_size[i] = JS_ARENA_FIRST_SIZE;
+    }
+    for (i = 1; i < rt->atom_size; i++) {
+        if (!atom_is_free(rt->atom_array[i]))
+            JS_REF_COUNT(rt->atom_array[i]) = JS_IMMORTAL;
+    }
+    list_for_each_safe(el, el1, &rt->gc_obj_list) {
+        p = list_entry(el, JSGCObjectHeader, link);
+        JS_REF_COUNT(p) = is_own_shape(p) ? 1 : JS_IMMORTAL;
+        list_del(&p->link);
+        list_add_tail(&p->link, &rt->immortal_obj_list);
+    }
 }
 
 /* Return false if not an object or if the object has already been
@@ -17514,7 +17599,7 @@ static JSVarRef *get_var_ref(JSContext *ctx, JSStackFrame *sf, int var_idx,
         var_ref = sf->var_refs[var_ref_idx];
         if (var_ref) {
             /* reference to the already created local variable */
-            JS_REF_COUNT(var_ref)++;
+            js_ref(var_ref);
             return var_ref;
         }
 
@@ -17540,7 +17625,7 @@ static JSVarRef *get_var_ref(JSContext *ctx, JSStackFrame *sf, int var_idx,
            the coroutine itself is recovered via stack_frame->cur_gc_obj. */
         var_ref->is_coro = (sf->cur_gc_obj != NULL);
         if (sf->cur_gc_obj) {
-            JS_REF_COUNT(sf->cur_gc_obj)++;
+            js_ref(sf->cur_gc_obj);
             add_gc_object(ctx->rt, &var_ref->header, JS_GC_OBJ_TYPE_VAR_REF);
         }
         return var_ref;
@@ -17593,7 +17678,7 @@ static JSValue js_closure2(JSContext *ctx, JSValue func_obj,
             case JS_CLOSURE_REF:
             case JS_CLOSURE_GLOBAL_REF:
                 var_ref = cur_var_refs[cv->var_idx];
-                JS_REF_COUNT(var_ref)++;
+                js_ref(var_ref);
                 break;
             default:
                 abort();
@@ -19121,7 +19206,7 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                     goto exception;
                 if (opcode == OP_make_var_ref_ref) {
                     var_ref = var_refs[idx];
-                    JS_REF_COUNT(var_ref)++;
+                    js_ref(var_ref);
                 } else {
                     var_ref = get_var_ref(ctx, sf, idx, opcode == OP_make_arg_ref);
                     if (!var_ref)
@@ -21422,7 +21507,7 @@ static void js_async_function_free0(JSRuntime *rt, JSAsyncFunctionData *s)
 
 static void js_async_function_free(JSRuntime *rt, JSAsyncFunctionData *s)
 {
-    if (--JS_REF_COUNT(s) == 0) {
+    if (js_unref(s) == 0) {
         js_async_function_free0(rt, s);
     }
 }
@@ -21466,7 +21551,7 @@ static int js_async_function_resolve_create(JSContext *ctx,
             return -1;
         }
         p = JS_VALUE_GET_OBJ(resolving_funcs[i]);
-        JS_REF_COUNT(s)++;
+        js_ref(s);
         p->u.async_function_data = s;
     }
     return 0;
@@ -31266,7 +31351,7 @@ static JSValue js_build_module_ns(JSContext *ctx, JSModuleDef *m)
                                   JS_PROP_VARREF);
                 if (!pr)
                     goto fail;
-                JS_REF_COUNT(var_ref)++;
+                js_ref(var_ref);
                 pr->u.var_ref = var_ref;
             }
             break;
@@ -31388,7 +31473,7 @@ static int js_create_module_bytecode_function(JSContext *ctx, JSModuleDef *m)
 
     p = JS_VALUE_GET_OBJ(func_obj);
     p->u.func.function_bytecode = b;
-    JS_REF_COUNT(b)++;
+    js_ref(b);
     p->u.func.home_object = NULL;
     p->u.func.var_refs = NULL;
     if (b->closure_var_count) {
@@ -31624,7 +31709,7 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
                             JS_AtomGetStr(ctx, buf3, sizeof(buf3), res_m->module_name));
                         goto fail;
                     }
-                    JS_REF_COUNT(var_ref)++;
+                    js_ref(var_ref);
                     var_refs[mi->var_idx] = var_ref;
 
                     module_trace(ctx, "local export (var_ref=%p)\n", (void *)var_ref);
@@ -31639,7 +31724,7 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
             JSExportEntry *me = &m->export_entries[i];
             if (me->export_type == JS_EXPORT_TYPE_LOCAL) {
                 var_ref = var_refs[me->u.local.var_idx];
-                JS_REF_COUNT(var_ref)++;
+                js_ref(var_ref);
                 me->u.local.var_ref = var_ref;
             }
         }

@@ -529,6 +529,10 @@ typedef void JS_MarkFunc(JSRuntime *rt, JSGCObjectHeader *gp);
 JS_EXTERN void JS_MarkValue(JSRuntime *rt, JSValueConst val,
                             JS_MarkFunc *mark_func);
 JS_EXTERN void JS_RunGC(JSRuntime *rt);
+/* Makes all that is alive immortal: never counted, never freed, never scanned by
+   the GC, so that a forked copy shares its pages. Only while nothing runs; the
+   runtime and its contexts can not be freed afterwards. */
+JS_EXTERN void JS_MakeImmortal(JSRuntime *rt);
 JS_EXTERN bool JS_IsLiveObject(JSRuntime *rt, JSValueConst obj);
 
 JS_EXTERN JSContext *JS_NewContext(JSRuntime *rt);

@@ -173,18 +173,15 @@ const HOLE_MOST: usize = 64 * 1024;
 /// writes into pages all over the heap, each of which the kernel must copy for it.
 /// Called once, in the nursery.
 pub(crate) fn plug_holes() {
-    // SAFETY: sbrk(0) only asks where the heap ends.
-    let end = unsafe { libc::sbrk(0) } as usize;
+    let Some(end) = end_of_use() else { return };
     let mut size = HOLE_MOST;
     while size >= 16 {
         // Bounded by the heap's own size: every round takes at least `size` bytes of it.
         for _ in 0..PLUGS_MOST {
             // SAFETY: malloc takes any size.
             let block = unsafe { libc::malloc(size) };
-            let place = block as usize;
-            // The chunk at the heap's end is the last that malloc cuts from: once it gives
-            // pieces of that, no hole of this size is left.
-            if block.is_null() || place.saturating_add(2 * HOLE_MOST) > end {
+            // What lies behind all that was used is no hole: none of this size is left.
+            if block.is_null() || block as usize >= end {
                 // SAFETY: the block was just given by malloc, and is not kept.
                 unsafe { libc::free(block) };
                 break;
@@ -192,6 +189,18 @@ pub(crate) fn plug_holes() {
         }
         size = if size > 1024 { size / 2 } else { size - 16 };
     }
+}
+
+/// Where the heap's used part ends: there malloc cuts what it has no hole for, such as a
+/// block that is larger than any hole.
+fn end_of_use() -> Option<usize> {
+    // SAFETY: malloc takes any size; the block is freed once, and only its address is used.
+    let block = unsafe {
+        let block = libc::malloc(2 * HOLE_MOST - 1024);
+        libc::free(block);
+        block
+    };
+    (!block.is_null()).then_some(block as usize)
 }
 
 /// More holes of one size than a warmed heap has.

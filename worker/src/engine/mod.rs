@@ -11,4 +11,4 @@ pub(crate) mod raw;
 mod realm;
 
 pub(crate) use intrinsics::Intrinsics;
-pub(crate) use realm::{Ceilings, Realm, Shared, reseed, touch, warm, warn_when_near};
+pub(crate) use realm::{Ceilings, Realm, Shared, reseed, settle, touch, warm, warn_when_near};

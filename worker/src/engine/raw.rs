@@ -23,6 +23,15 @@ pub(crate) fn class_of(value: &Value<'_>) -> ClassId {
     unsafe { qjs::JS_GetClassID(value.as_raw()) }
 }
 
+/// Makes everything that is alive in the engine immortal: its references are not counted
+/// any more, the collector passes it over, and nothing frees it. So no copy of this process
+/// writes to it by merely using it. Only while nothing runs and no job is pending; the
+/// engine can not be torn down afterwards.
+pub(crate) fn make_immortal(ctx: &Ctx<'_>) {
+    // SAFETY: the context is live, and so is its runtime, which a realm never frees.
+    unsafe { qjs::JS_MakeImmortal(qjs::JS_GetRuntime(ctx.as_raw().as_ptr())) }
+}
+
 /// What became of the next pending job.
 pub(crate) enum Job<'js> {
     /// There was none.

@@ -11,6 +11,7 @@ use super::{
     entropy,
     intrinsics::Intrinsics,
     random::{self, Random},
+    raw,
 };
 use crate::{
     bridge::{self, Calls, Delivery, World},
@@ -94,39 +95,52 @@ pub(crate) struct Realm {
 /// When the engine can not be built; there is no worker without it.
 pub(crate) fn warm(ceilings: &Ceilings) -> Result<Realm> {
     alloc::lift();
+    let cells = Cells::new();
     let runtime = Runtime::new_with_alloc(CountingAllocator)?;
     runtime.set_max_stack_size(ceilings.stack_bytes.min(STACK_MAX));
     let context = Context::full(&runtime)?;
-    let shared = context.with(|ctx| furnish(&ctx))?;
+    let shared = context.with(|ctx| furnish(&ctx, cells))?;
     watch(&runtime, &shared);
     Ok(Realm { context: ManuallyDrop::new(context), _runtime: ManuallyDrop::new(runtime), shared: ManuallyDrop::new(Rc::new(shared)) })
 }
 
-fn furnish(ctx: &Ctx<'_>) -> Result<Shared> {
+/// What every evaluation writes of the shared parts. Made one after the other, so that a
+/// copy of this process has to copy one page for them.
+struct Cells {
+    budget: Rc<Budget>,
+    outbox: Rc<Outbox>,
+    output: Rc<Output>,
+    timers: Rc<Timers>,
+    rejections: Rc<Rejections>,
+    random: Rc<Random>,
+}
+
+impl Cells {
+    fn new() -> Self {
+        let outbox = Rc::new(Outbox::default());
+        Self {
+            budget: Rc::default(),
+            output: Rc::new(Output::new(Rc::clone(&outbox))),
+            outbox,
+            timers: Rc::default(),
+            rejections: Rc::default(),
+            random: Rc::default(),
+        }
+    }
+}
+
+fn furnish(ctx: &Ctx<'_>, cells: Cells) -> Result<Shared> {
+    let Cells { budget, outbox, output, timers, rejections, random } = cells;
     let intrinsics = Rc::new(Intrinsics::capture(ctx)?);
     for shared_memory in ["SharedArrayBuffer", "Atomics"] {
         ctx.globals().remove(shared_memory)?;
     }
-    let random = Rc::new(Random::default());
     random.seed(&[0; 32]);
     random::install(ctx, &random)?;
-    let outbox = Rc::new(Outbox::default());
-    let output = Rc::new(Output::new(Rc::clone(&outbox)));
-    let timers = Rc::new(Timers::default());
     globals::install(ctx, &intrinsics, &output, &timers)?;
     intrinsics.capture_web(ctx)?;
     let calls = Rc::new(Calls::new(Rc::clone(&intrinsics), Rc::clone(&outbox), Rc::clone(&output)));
-    Ok(Shared {
-        intrinsics,
-        budget: Rc::new(Budget::default()),
-        outbox,
-        output,
-        timers,
-        calls,
-        rejections: Rc::default(),
-        world: World::default(),
-        random,
-    })
+    Ok(Shared { intrinsics, budget, outbox, output, timers, calls, rejections, world: World::default(), random })
 }
 
 /// Installs what the engine calls back: the interrupt and the rejection tracker.
@@ -160,6 +174,13 @@ pub(crate) fn reseed(realm: &Realm, seed: &[u8; entropy::SEED_BYTES]) {
     let mut own = [0; 32];
     entropy::fill(&mut own);
     realm.shared.random.seed(&own);
+}
+
+/// Ends the building: from here on the realm's own objects are neither counted nor freed
+/// (see [`raw::make_immortal`]), so that the copies of this process share their pages.
+/// Once, before the first fork, with nothing pending.
+pub(crate) fn settle(realm: &Realm) {
+    realm.context.with(|ctx| raw::make_immortal(&ctx));
 }
 
 /// What most programs do, in few lines: it makes their pages this worker's own.

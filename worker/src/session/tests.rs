@@ -5,6 +5,7 @@ mod ends;
 mod errors;
 mod guest_world;
 mod host_calls;
+mod immortal;
 mod values;
 
 use std::{
@@ -27,7 +28,7 @@ use brig_protocol::{
 use serde_json::value::RawValue;
 
 use super::{Facts, serve};
-use crate::engine::{Ceilings, reseed, touch, warm};
+use crate::engine::{Ceilings, reseed, settle, touch, warm};
 use crate::source::{Form, Language};
 
 /// How the simulated host answers one call.
@@ -82,6 +83,8 @@ impl Worker {
         ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let body = move || {
             let realm = warm(&Ceilings::default()).unwrap();
+            touch(&realm).unwrap();
+            settle(&realm);
             reseed(&realm, &[7; 64]);
             touch(&realm).unwrap();
             serve(&realm, OwnedFd::from(theirs), &Facts { layers: vec!["seccomp".to_owned()] });

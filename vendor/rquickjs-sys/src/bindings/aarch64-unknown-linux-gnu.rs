@@ -299,6 +299,9 @@ unsafe extern "C" {
     pub fn JS_RunGC(rt: *mut JSRuntime);
 }
 unsafe extern "C" {
+    pub fn JS_MakeImmortal(rt: *mut JSRuntime);
+}
+unsafe extern "C" {
     pub fn JS_IsLiveObject(rt: *mut JSRuntime, obj: JSValue) -> bool;
 }
 unsafe extern "C" {
