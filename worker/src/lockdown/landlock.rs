@@ -16,7 +16,6 @@ const NEWEST: ABI = ABI::V10;
 /// `ENOSYS`, `EOPNOTSUPP` or a filter's number where there is no Landlock; `EPERM` when the
 /// kernel did not enforce it.
 pub(super) fn deny_all() -> Result<(), Errno> {
-    raw::landlock_abi()?;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))
@@ -27,6 +26,7 @@ pub(super) fn deny_all() -> Result<(), Errno> {
         .map_err(|_| Errno::PERM)?;
     match status.ruleset {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => Err(Errno::PERM),
+        // Asked for only now, since each worker comes by here: why not.
+        RulesetStatus::NotEnforced => raw::landlock_abi().and(Err(Errno::PERM)),
     }
 }

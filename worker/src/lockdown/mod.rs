@@ -294,7 +294,6 @@ fn landlock_deny_all(ledger: &mut Ledger) -> Result<(), Breach> {
 
 /// Before the filter: the first local time would open a file, and die of it.
 fn time_zone() {
-    raw::set_time_zone_utc();
     raw::settle_time_zone();
 }
 

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "raw system calls and the C library's time zone state")]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
@@ -76,23 +77,24 @@ pub fn landlock_abi() -> Result<u8, Errno> {
     Ok(u8::try_from(version).unwrap_or(u8::MAX))
 }
 
-/// Reads the time zone into the C library, so that no later call opens a file for it.
+/// Sets the time zone to UTC and reads it into the C library, so that no later call opens
+/// a file for it. Once: a copy of a process that did so finds it settled.
 pub fn settle_time_zone() {
     unsafe extern "C" {
         fn tzset();
     }
-    // SAFETY: the process has one thread; `when` and `parts` are valid for the call, and a
-    // zeroed `tm` is a valid one.
+    static SETTLED: AtomicBool = AtomicBool::new(false);
+    if SETTLED.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: the process has one thread, so nobody reads the environment meanwhile; `when`
+    // and `parts` are valid for the call, and a zeroed `tm` is a valid one.
     unsafe {
+        std::env::set_var("TZ", "UTC0");
         tzset();
         let when: libc::time_t = 0;
         let mut parts: libc::tm = std::mem::zeroed();
         libc::localtime_r(&raw const when, &raw mut parts);
     }
-}
-
-/// Sets `TZ`, to be read by [`settle_time_zone`].
-pub fn set_time_zone_utc() {
-    // SAFETY: the process has one thread: nobody reads the environment meanwhile.
-    unsafe { std::env::set_var("TZ", "UTC0") };
+    SETTLED.store(true, Ordering::Relaxed);
 }

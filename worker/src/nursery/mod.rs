@@ -175,7 +175,6 @@ struct Started {
 fn start(link: &Link) -> Result<Started, End> {
     bind_to_supervisor(link)?;
     // Here, where a file may be looked for; the workers find it settled.
-    raw::set_time_zone_utc();
     raw::settle_time_zone();
     let config = match link.receive()? {
         Some(Request::Configure(config)) => config,
