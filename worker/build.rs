@@ -1,5 +1,6 @@
-//! Lays out the program: the functions that every worker runs stand side by side.
-//! Owns: the order of functions in `brig-worker`. Never: what they do.
+//! Lays out the program: the functions that every worker runs stand side by side, and so do
+//! the constants that they name.
+//! Owns: the order of both in `brig-worker`. Never: what they do.
 //!
 //! A worker faults in the text that it runs, anew after each fork, and the kernel maps
 //! 64 KiB around each fault. Where the linker puts them, the functions of one evaluation
@@ -27,15 +28,19 @@ fn main() {
     println!("cargo::rustc-link-arg-bin=brig-worker=-Wl,-T,{}", path.display());
 }
 
-/// One more output section before the text; all else stays as the linker has it. A name
-/// that no object file has is passed over: an old list makes a slower program, never a
-/// wrong one.
+/// One more output section before the text, and one before the constants; all else stays as
+/// the linker has it. A name that no object file has is passed over: an old list makes a
+/// slower program, never a wrong one.
 fn script(list: &str) -> String {
-    let mut script = String::from("SECTIONS {\n  .text.every_worker : {\n");
-    for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let input = if line.ends_with(')') { format!("*{line}") } else { format!("*({line})") };
-        writeln!(script, "    {input}").expect("a string takes all");
+    let lines = || list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut script = String::new();
+    for kind in [".text", ".rodata"] {
+        writeln!(script, "SECTIONS {{\n  {kind}.every_worker : {{").expect("a string takes all");
+        for line in lines().filter(|line| line.contains(kind)) {
+            let input = if line.ends_with(')') { format!("*{line}") } else { format!("*({line})") };
+            writeln!(script, "    {input}").expect("a string takes all");
+        }
+        writeln!(script, "  }}\n}} INSERT BEFORE {kind};").expect("a string takes all");
     }
-    script.push_str("  }\n} INSERT BEFORE .text;\n");
     script
 }

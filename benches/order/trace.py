@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes worker/hot-functions.txt: which functions a worker runs, by single steps.
+"""Makes worker/hot-functions.txt: which functions a worker runs, by single steps, and
+which constants they name.
 
 Owns: the list. Never: part of a build or of a test. Needs root, for ptrace of a process
 that is not dumpable, and a map of the release build with the list as it is:
@@ -25,6 +26,7 @@ import time
 
 SEIZE, CONT, STEP, GETREGS, TRACE_FORK = 0x4206, 7, 9, 12, 2
 QUIET = 1.0
+LARGE = 16 << 10
 ORDER = {
     "source": "1+2", "form": "auto", "language": "auto", "collections": [],
     "limits": {"timeoutMs": 30000, "cpuMs": 10000, "heapBytes": 64 << 20, "hostCalls": 100, "hostCallsInFlight": 8,
@@ -91,13 +93,20 @@ def stepped(nursery, link):
         last = time.monotonic()
 
 
+def constants(binary, seen):
+    """Addresses that the instructions at these addresses name, for reading or to hand on."""
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", binary], capture_output=True, text=True, check=True).stdout
+    named = re.finditer(r"^ *([0-9a-f]+):\t.*# ([0-9a-f]+)\b", listing, re.MULTILINE)
+    return {int(match[2], 16) for match in named if int(match[1], 16) in seen}
+
+
 def sections(path):
-    """Start, length, file and name of each input section of text."""
+    """Start, length, file and name of each input section of text and of constants."""
     found = []
     with open(path) as lines:
         for line in lines:
             parts = line.split(None, 4)
-            if len(parts) == 5 and ":(.text" in parts[4]:
+            if len(parts) == 5 and (":(.text" in parts[4] or ":(.rodata" in parts[4]):
                 file, name = parts[4].strip().rsplit(":(", 1)
                 found.append((int(parts[0], 16), int(parts[2], 16), file.rsplit("/", 1)[-1], name[:-1]))
     return sorted(found)
@@ -105,6 +114,8 @@ def sections(path):
 
 def line_of(file, name):
     """How the list names a section, without what changes from build to build."""
+    if file.startswith("lib") and name == ".rodata":
+        return re.sub(r"-[0-9.]+\.a", "-*.a", file).rstrip(")").replace("(", ":") + f"({name})"
     if file.startswith("lib") and not name.startswith((".text._", ".text.unlikely._")) and "quickjs" not in file:
         # Of a function with a form for each processor all forms: another machine runs another.
         archive, member = re.sub(r"-[0-9.]+\.a", "-*.a", file).rstrip(")").split("(")
@@ -119,11 +130,14 @@ def main():
     every = sections(path)
     starts = [section[0] for section in every]
     lines = set()
-    for address in stepped(*start_nursery(binary)):
+    seen = stepped(*start_nursery(binary))
+    for address in seen | constants(binary, seen):
         place = bisect.bisect(starts, address) - 1
-        if place >= 0 and address < every[place][0] + every[place][1]:
-            lines.add(line_of(every[place][2], every[place][3]))
-    print("# What runs in a worker from its fork to the answer of `1+2`; see build.rs beside this.")
+        start, length, file, name = every[max(place, 0)]
+        # Of a large table little is read: it would only drive the others apart.
+        if start <= address < start + length and (name.startswith(".text") or length < LARGE):
+            lines.add(line_of(file, name))
+    print("# What runs in a worker from its fork to the answer of `1+2`, and the constants that it names; see build.rs beside this.")
     print("\n".join(sorted(lines)))
 
 
