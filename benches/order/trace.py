@@ -96,7 +96,7 @@ def stepped(nursery, link):
 def constants(binary, seen):
     """Addresses that the instructions at these addresses name, for reading or to hand on."""
     listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", binary], capture_output=True, text=True, check=True).stdout
-    named = re.finditer(r"^ *([0-9a-f]+):\t.*# ([0-9a-f]+)\b", listing, re.MULTILINE)
+    named = re.finditer(r"^ *([0-9a-f]+):\t.*# (?:0x)?([0-9a-f]+)\b", listing, re.MULTILINE)
     return {int(match[2], 16) for match in named if int(match[1], 16) in seen}
 
 

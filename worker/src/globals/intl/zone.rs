@@ -61,6 +61,10 @@ pub(super) fn names() -> Vec<String> {
 
 /// The name in its usual spelling, or nothing when there is no such zone.
 pub(super) fn canonical(name: &str) -> Option<String> {
+    // The zone of nearly every evaluation: no page of the tables is needed for it.
+    if name == "UTC" {
+        return Some(name.to_owned());
+    }
     if let Some(seconds) = fixed_offset(name) {
         let sign = if seconds < 0 { '-' } else { '+' };
         let minutes = seconds.abs() / 60;
