@@ -97,6 +97,15 @@ fn the_protocol_does_no_io_and_reads_no_clock() {
     assert_eq!(offending("protocol/src", &words), Vec::<String>::new());
 }
 
+/// The macros panic where their stream is closed or full, and `display` leaves a name as it
+/// is, with line ends and what moves a terminal.
+#[test]
+fn what_people_read_is_written_in_one_way_and_shows_no_path_as_it_is() {
+    for folder in ["supervisor/src", "client/src", "worker/src"] {
+        assert_eq!(offending(folder, &["print!(", "println!(", "dbg!(", ".display()"]), Vec::<String>::new());
+    }
+}
+
 /// `spawn.rs` starts nurseries and keepers. A keeper is a process of its own, with nothing
 /// of brigd in it but the binary: its two files start, and become, a function's program.
 #[test]

@@ -7,6 +7,7 @@
 
 use crate::connection::Connection;
 use crate::error::Error;
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::escape::escaped;
 use std::ffi::OsString;
 use std::io;
@@ -138,7 +139,7 @@ pub fn find_binary(name: &str, variable: &str) -> Result<PathBuf, String> {
         return if is_executable(&named) {
             Ok(named)
         } else {
-            Err(format!("{variable} names {}, which is not an executable file", named.display()))
+            Err(format!("{variable} names {}, which is not an executable file", named.shown()))
         };
     }
     let beside = std::env::current_exe().ok().and_then(|own| own.parent().map(|folder| folder.join(name)));
@@ -258,7 +259,7 @@ fn spawn(binary: PathBuf, folder: TempDir, options: &StartOptions) -> Result<Pri
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|fault| Error::Start(format!("{} can not be started: {fault}", binary.display())))?;
+        .map_err(|fault| Error::Start(format!("{} can not be started: {fault}", binary.shown())))?;
     let log = Arc::new(Mutex::new(Vec::new()));
     if let Some(stderr) = child.stderr.take() {
         tokio::spawn(keep_last(stderr, Arc::clone(&log)));
@@ -310,7 +311,7 @@ async fn drain_log(server: &PrivateServer) {
 
 fn with_last_words(server: &PrivateServer, what: &str) -> String {
     let said = server.last_words();
-    let started = format!("{} was started, but {what}", server.binary.display());
+    let started = format!("{} was started, but {what}", server.binary.shown());
     if said.is_empty() { started } else { format!("{started}; it said:\n  {said}") }
 }
 
@@ -344,7 +345,7 @@ mod tests {
     async fn a_brigd_that_never_listens_keeps_its_standard_input_until_it_is_given_up_and_killed() {
         let folder = tempfile::tempdir().unwrap();
         let pid_file = folder.path().join("pid");
-        let binary = script(folder.path(), &format!("echo $$ > {}; exec cat", pid_file.display()));
+        let binary = script(folder.path(), &format!("echo $$ > {}; exec cat", pid_file.shown()));
         let options = StartOptions::new().brigd(&binary).ready_within(Duration::from_millis(300));
         let fault = start(&options).await.err().unwrap().to_string();
         assert!(fault.contains("not ready within 300ms"), "{fault}");

@@ -4,6 +4,7 @@
 //! nothing ran, or nobody can say. A program that ran and failed is not here: that is
 //! an [`EvaluateResult`](crate::EvaluateResult) with an error in it.
 
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::rpc::ErrorData;
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// No brigd listens there; nothing was sent.
-    #[error("no brigd answers on {}: {reason}", path.display())]
+    #[error("no brigd answers on {}: {reason}", path.shown())]
     Connect {
         /// The socket.
         path: PathBuf,

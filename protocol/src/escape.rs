@@ -3,6 +3,9 @@
 //! Owns the escaping of strings that a guest, a worker or a client chose before they
 //! reach a log, a terminal or an error. Never changes what is printable.
 
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+
 /// `text` with control and bidirectional characters as `\u{..}`, cut to `limit`
 /// bytes (a cut ends in `…`).
 #[must_use]
@@ -23,6 +26,35 @@ pub fn escaped(text: &str, limit: usize) -> String {
     out
 }
 
+/// The whole of `text` as one line: see [`escaped`].
+#[must_use]
+pub fn line(text: &str) -> String {
+    escaped(text, usize::MAX)
+}
+
+/// A path on one line, as everything that a person reads shows it: whoever may make a file
+/// somewhere chooses its name.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownPath<'p>(&'p Path);
+
+impl Display for ShownPath<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&line(&self.0.to_string_lossy()))
+    }
+}
+
+/// Paths in texts for people. Nothing of brig says `display`, which leaves a name as it is.
+pub trait ShowPath {
+    /// On one line.
+    fn shown(&self) -> ShownPath<'_>;
+}
+
+impl ShowPath for Path {
+    fn shown(&self) -> ShownPath<'_> {
+        ShownPath(self)
+    }
+}
+
 /// C0, C1, line and paragraph separators, and everything that turns text around.
 fn is_unsafe(character: char) -> bool {
     matches!(character,
@@ -32,11 +64,18 @@ fn is_unsafe(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::{ShowPath as _, escaped};
+    use std::path::Path;
 
     #[test]
     fn what_could_forge_a_line_or_turn_text_around_is_escaped() {
         assert_eq!(escaped("a\nb\u{1b}[31m\u{202e}c\u{2028}", 100), "a\\u{a}b\\u{1b}[31m\\u{202e}c\\u{2028}");
+    }
+
+    #[test]
+    fn a_path_is_one_line_whatever_its_name() {
+        let shown = Path::new("/a b/c\nbrigd: all is well\u{1b}[2J").shown().to_string();
+        assert_eq!(shown, "/a b/c\\u{a}brigd: all is well\\u{1b}[2J");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! own. What it costs is in docs/operations.md.
 
 use crate::lifecycle::WorkerId;
+use brig_protocol::escape::ShowPath as _;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ pub(crate) enum CgroupFault {
         why: String,
     },
     /// The kernel refused a step.
-    #[error("sandbox layer `cgroup`: can not {what} {path}: {why}")]
+    #[error("sandbox layer `cgroup`: can not {what} {}: {why}", path.shown())]
     Refused {
         /// The step.
         what: &'static str,
@@ -64,7 +65,7 @@ pub(crate) enum CgroupFault {
         why: String,
     },
     /// The kernel shows something else than was set.
-    #[error("sandbox layer `cgroup`: {path} has {found:?} and not {wanted:?}")]
+    #[error("sandbox layer `cgroup`: {} has {found:?} and not {wanted:?}", path.shown())]
     Differs {
         /// The file.
         path: PathBuf,
@@ -249,12 +250,12 @@ fn remove(path: &Path) -> bool {
         Err(fault) if fault.kind() == ErrorKind::ResourceBusy => {
             // Its worker, or what came of it, lives.
             if let Err(fault) = fs::write(path.join("cgroup.kill"), "1") {
-                tracing::warn!(%fault, leaf = %path.display(), "a cgroup can not be killed");
+                tracing::warn!(%fault, leaf = %path.shown(), "a cgroup can not be killed");
             }
             false
         }
         Err(fault) if fault.kind() != ErrorKind::NotFound => {
-            tracing::warn!(%fault, leaf = %path.display(), "a cgroup can not be removed");
+            tracing::warn!(%fault, leaf = %path.shown(), "a cgroup can not be removed");
             true
         }
         Ok(()) | Err(_) => true,
@@ -273,7 +274,7 @@ fn remove_left(root: &Path) -> Result<(), CgroupFault> {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        tracing::info!(leaf = %path.display(), "removed a cgroup that was left over");
+        tracing::info!(leaf = %path.shown(), "removed a cgroup that was left over");
     }
     Ok(())
 }
@@ -362,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_folder_of_a_cgroup_is_found_in_its_mount() {
-        let found = |own: &str, mounts: &str| folder_of(own, mounts).map(|path| path.display().to_string());
+        let found = |own: &str, mounts: &str| folder_of(own, mounts).map(|path| path.shown().to_string());
         assert_eq!(found("0::/brig.slice/brigd.service\n", MOUNTS).unwrap(), "/sys/fs/cgroup/brig.slice/brigd.service");
         assert_eq!(found("4:memory:/x\n0::/a\n", MOUNTS).unwrap(), "/sys/fs/cgroup/a");
         let part = MOUNTS.replace(" / /sys", " /a /sys");

@@ -4,6 +4,7 @@
 //! Without a file the embedded default holds: everything here has one. Never reads a
 //! secret.
 
+pub(crate) mod faults;
 pub(crate) mod layers;
 pub(crate) mod observe;
 mod sections;
@@ -14,6 +15,7 @@ pub(crate) use sections::{Admin, Audit, Clients, Functions, Kept, Level, Origin,
 use crate::audit::Rules;
 use crate::policy::document::PrincipalTable;
 use crate::policy::selector::{Accounts, SystemAccounts};
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::limits::{self, Limits};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,7 +67,7 @@ pub(crate) struct Config {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigFault {
     /// Not readable.
-    #[error("cannot read the configuration {path}: {fault}")]
+    #[error("cannot read the configuration {}: {fault}", path.shown())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -73,7 +75,7 @@ pub(crate) enum ConfigFault {
         fault: std::io::Error,
     },
     /// Not what a configuration looks like; the text says where.
-    #[error("the configuration {path} is not valid\n{fault}")]
+    #[error("the configuration {} is not valid\n{fault}", path.shown())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -81,7 +83,7 @@ pub(crate) enum ConfigFault {
         fault: String,
     },
     /// Somebody else could have written it.
-    #[error("the configuration {path} is not trusted: {doubt}")]
+    #[error("the configuration {} is not trusted: {doubt}", path.shown())]
     Untrusted {
         /// The file.
         path: PathBuf,

@@ -25,6 +25,7 @@
 
 pub(crate) mod enter;
 
+use crate::say;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill, raise};
@@ -66,14 +67,14 @@ pub(crate) fn play(arguments: impl Iterator<Item = OsString>) -> Option<ExitCode
     let mut report = match report_to(number(report)) {
         Ok(report) => report,
         Err(fault) => {
-            eprintln!("brigd: the program could not be started: it can not be told of: {fault}");
+            say::complain(&format!("the program could not be started: it can not be told of: {fault}"));
             return Some(ExitCode::from(NOT_STARTED));
         }
     };
     let acted = begin(number(parent), &report).and_then(|()| act(&report));
     if let Err(fault) = acted {
         // Standard error goes to brigd's log.
-        eprintln!("brigd: the program could not be started: {fault}");
+        say::complain(&format!("the program could not be started: {fault}"));
     }
     // It fits: nobody wrote before, and brigd reads it when all is over.
     report.write_all(&[NEVER_RAN]).unwrap_or(());

@@ -4,6 +4,7 @@
 //! sockets inherited from systemd, and what the kernel says of each peer. Never
 //! reads a byte from a client, and never ends because accepting failed.
 
+use brig_protocol::escape::ShowPath as _;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions, ToFsName};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use interprocess::os::unix::uds_local_socket::tokio::Listener as SocketListener;
@@ -40,7 +41,7 @@ pub(crate) struct Peer {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindFault {
     /// Does not fit an address.
-    #[error("the socket path {path} has {length} bytes; at most {PATH_BYTES} fit: choose a shorter one with --socket")]
+    #[error("the socket path {} has {length} bytes; at most {PATH_BYTES} fit: choose a shorter one with --socket", path.shown())]
     TooLong {
         /// The path.
         path: PathBuf,
@@ -48,7 +49,7 @@ pub(crate) enum BindFault {
         length: usize,
     },
     /// Nowhere to put it.
-    #[error("the directory {directory} of the socket {path} does not exist: create it, or choose another path with --socket")]
+    #[error("the directory {} of the socket {} does not exist: create it, or choose another path with --socket", directory.shown(), path.shown())]
     NoDirectory {
         /// The directory.
         directory: PathBuf,
@@ -56,19 +57,19 @@ pub(crate) enum BindFault {
         path: PathBuf,
     },
     /// Something that is no socket.
-    #[error("{path} exists and is not a socket: remove it, or choose another path with --socket")]
+    #[error("{} exists and is not a socket: remove it, or choose another path with --socket", path.shown())]
     NotASocket {
         /// The path.
         path: PathBuf,
     },
     /// Another server lives there.
-    #[error("another server is listening on {path}: stop it, or choose another path with --socket")]
+    #[error("another server is listening on {}: stop it, or choose another path with --socket", path.shown())]
     Taken {
         /// The path.
         path: PathBuf,
     },
     /// The kernel says no.
-    #[error("cannot {what} the socket {path}: {fault}: {remedy}")]
+    #[error("cannot {what} the socket {}: {fault}: {remedy}", path.shown())]
     Refused {
         /// What was tried.
         what: &'static str,
@@ -101,7 +102,7 @@ impl Listener {
         let refused = |fault| refused("bind", path, fault);
         let name = path.to_fs_name::<GenericFilePath>().map_err(refused)?;
         let socket: SocketListener = ListenerOptions::new().name(name).mode(mode).create_tokio_as().map_err(refused)?;
-        Ok(Self { socket, place: path.display().to_string() })
+        Ok(Self { socket, place: path.shown().to_string() })
     }
 
     /// Takes a socket that the service manager listens on. Its path is not ours to

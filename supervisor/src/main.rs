@@ -26,6 +26,7 @@ mod policy;
 mod pool;
 mod records;
 mod reload;
+mod say;
 mod serve;
 mod service;
 mod settings;
@@ -49,7 +50,10 @@ fn main() -> ExitCode {
     if let Some(code) = keeper::play(std::env::args_os()) {
         return code;
     }
-    let arguments = Arc::new(Arguments::parse());
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => Arc::new(arguments),
+        Err(told) => return usage(&told),
+    };
     if let Some(tool) = &arguments.tool {
         return tool.run();
     }
@@ -58,10 +62,17 @@ fn main() -> ExitCode {
         Err(fault) => {
             tracing::error!("{fault}");
             // The log may go to the journal; whoever started it by hand reads this.
-            eprintln!("brigd: {fault}");
+            say::complain(&fault.to_string());
             ExitCode::from(fault.exit_code())
         }
     }
+}
+
+/// Help, the version, or what is wrong with the arguments.
+fn usage(told: &clap::Error) -> ExitCode {
+    // As it is, colours and all: only who started brigd chose what is in it.
+    let printed = told.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
+    if told.use_stderr() { ExitCode::from(2) } else { say::end_of(printed) }
 }
 
 fn start(arguments: &Arc<Arguments>) -> Result<(), Fault> {

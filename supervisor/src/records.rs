@@ -8,6 +8,7 @@ use crate::audit::{AuditFault, AuditLog, AuditSink, Event, OpenFault, Written};
 use crate::config::Config;
 use crate::metrics::Counter;
 use brig_protocol::admin::AuditStatus;
+use brig_protocol::escape::ShowPath as _;
 use std::path::PathBuf;
 
 /// Where records go, and how many could not.
@@ -53,7 +54,7 @@ impl Records {
             Place::Chain(log) => {
                 let (folder, last, on_disk, failed) = log.told();
                 AuditStatus {
-                    place: folder.display().to_string(),
+                    place: folder.shown().to_string(),
                     seq: Some(last.seq),
                     hash: Some(last.hash.to_string()),
                     on_disk: Some(on_disk),

@@ -14,6 +14,7 @@ use crate::policy::selector::SystemAccounts;
 use crate::service::Service;
 use crate::settings::Arguments;
 use crate::survey;
+use brig_protocol::escape::ShowPath as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -187,7 +188,7 @@ pub(crate) const fn kept(config: &Config) -> Kept {
 fn take_over(catalogue: &Catalogue) {
     redact::install(catalogue.redactor().clone());
     for disabled in catalogue.disabled() {
-        tracing::error!(file = %disabled.file.display(), fault = %disabled.fault, "a file of configured functions is not used");
+        tracing::error!(file = %disabled.file.shown(), fault = %disabled.fault, "a file of configured functions is not used");
     }
     if catalogue.count() > 0 {
         tracing::info!(functions = catalogue.count(), "functions are configured");

@@ -15,6 +15,7 @@ use crate::notify;
 use crate::pool::{Pool, WorkerSettings};
 use crate::records::Records;
 use crate::reload::{self, Source};
+use crate::say;
 use crate::service::{Phase, Service};
 use crate::settings::{self, Arguments, Fault};
 use crate::telemetry::Telemetry;
@@ -64,13 +65,16 @@ pub(crate) async fn run(config: Config, workers: WorkerSettings, arguments: &Arc
     let kept = if arguments.check { Kept::OnDisk } else { reload::kept(&config) };
     let catalogue = reload::functions(&config, arguments.config.as_deref(), kept);
     if arguments.check {
-        println!("brigd: the configuration is valid; workers are confined at level {} ({layers})", sandbox.level);
-        println!("brigd: read back from the kernel: {}", pool.stats().read_back.join(", "));
+        let mut told = format!("brigd: the configuration is valid; workers are confined at level {} ({layers})\n", sandbox.level);
+        told.push_str(&format!("brigd: read back from the kernel: {}\n", pool.stats().read_back.join(", ")));
         pool.shutdown().await;
-        println!("brigd: {} functions are configured", catalogue.count());
+        told.push_str(&format!("brigd: {} functions are configured\n", catalogue.count()));
         if let Some(first) = catalogue.writing().next().filter(|_| reload::kept(&config) == Kept::Nowhere) {
-            println!("brigd: {first} may change something: it is used only where there is a state directory (server.state_dir, --state)");
+            told.push_str(&format!(
+                "brigd: {first} may change something: it is used only where there is a state directory (server.state_dir, --state)\n"
+            ));
         }
+        say::out(&told).or_else(say::unless_closed).map_err(Fault::output)?;
         return if catalogue.disabled().is_empty() { Ok(()) } else { Err(Fault::Functions(catalogue.disabled().len())) };
     }
     // Before anyone can connect: what a crash left is told to whoever asks.

@@ -12,6 +12,7 @@ use crate::policy::counters::Counters;
 use crate::pool::{PoolError, WorkerSettings};
 use crate::state::FileFault;
 use crate::tools::Tool;
+use brig_protocol::escape::ShowPath as _;
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -127,6 +128,11 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
+    /// What was asked for could not be said.
+    pub(crate) const fn output(fault: io::Error) -> Self {
+        Self::System { what: "write to standard output", fault }
+    }
+
     /// 2: fix the configuration or arguments; 3: the sandbox is not there; 4: the
     /// socket; 5: the state directory, what is in it, or the audit; 1: the system.
     pub(crate) const fn exit_code(&self) -> u8 {
@@ -278,7 +284,7 @@ pub(crate) fn claim_cgroups(config: &Config) -> Result<Option<Arc<Cgroups>>, Fau
     };
     let cgroups = Cgroups::claim(config.sandbox.cgroup.into(), memory_max)?;
     if let Some(cgroups) = &cgroups {
-        tracing::info!(root = %cgroups.root().display(), memory_max, "each worker has a cgroup");
+        tracing::info!(root = %cgroups.root().shown(), memory_max, "each worker has a cgroup");
     }
     Ok(cgroups)
 }
@@ -312,7 +318,7 @@ fn worker_path(set: Option<&Path>) -> Result<PathBuf, Fault> {
     };
     let found = places.iter().find(|path| path.is_file()).and_then(|path| std::path::absolute(path).ok());
     found.ok_or_else(|| {
-        let places: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+        let places: Vec<String> = places.iter().map(|path| path.shown().to_string()).collect();
         Fault::NoWorker { places: places.join(" or ") }
     })
 }

@@ -4,6 +4,7 @@
 //! finds the old text or the new and nothing between. Never guesses at a file that it can
 //! not read: what it held may be what keeps somebody out.
 
+use brig_protocol::escape::ShowPath as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +17,7 @@ const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Why a state file can not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the state file {path} can not be read: {fault}; repair it, or move it away to begin without what it holds")]
+#[error("the state file {} can not be read: {fault}; repair it, or move it away to begin without what it holds", path.shown())]
 pub(crate) struct FileFault {
     path: PathBuf,
     fault: io::Error,

@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::policy::lint::{self, Known, Warning};
 use crate::policy::selector::{Accounts as _, SystemAccounts};
 use crate::reload::{check_kept, kept};
+use brig_protocol::escape::ShowPath as _;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -25,14 +26,21 @@ const SERVICE_USER: &str = "brigd";
 /// What brigd will be given besides the file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Given {
-    /// As whom brigd will run, by name or id [default: whoever runs this; brigd, for the
-    /// service's own file].
-    #[arg(long, value_name = "USER")]
-    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
     /// The state directory that brigd will be given [default: server.state_dir, then
     /// $STATE_DIRECTORY; that of the unit, for the service's own file].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// By whose rights and credentials functions are judged.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Whose {
+    /// As whom brigd will run, by name or id [default: whoever runs this; brigd, for the
+    /// service's own file].
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<String>,
     /// The folder of credentials that brigd will be given [default: $CREDENTIALS_DIRECTORY;
     /// that of the running service, for the service's own file].
     #[arg(long, value_name = "DIR")]
@@ -88,17 +96,31 @@ fn state_dir(config: &Config, file: &Path, given: &Given) -> Option<PathBuf> {
     given.state.clone().or_else(|| config.server.state_dir.clone()).or_else(inherited).or_else(of_unit)
 }
 
-/// The functions too. Where the configuration can not be read nobody knows of a state
-/// directory, and a second fault about that would be noise.
-fn with_functions(mut found: Found, config: &Config, file: &Path, given: &Given, kept: Kept) -> (Found, Catalogue) {
-    let mut source = configured::Source { own: own_uid(file, given).ok(), ..configured::Source::of_process() };
-    if let Some(folder) = &given.credentials {
+/// Whose credentials and programs the functions of a configuration are judged by.
+pub(crate) fn source(file: &Path, whose: &Whose) -> configured::Source {
+    let mut source = configured::Source { own: own_uid(file, whose).ok(), ..configured::Source::of_process() };
+    if let Some(folder) = &whose.credentials {
         source.folder = Some(folder.clone());
     } else if source.folder.is_none() && is_service(file) {
         source.folder = Some(SERVICE_CREDENTIALS.into());
     }
+    source
+}
+
+/// What to say beside files that can not be used, where root looks at the configuration of a
+/// brigd that may well run as another user.
+pub(crate) fn as_whom(file: &Path, whose: &Whose) -> Option<String> {
+    let guessed = whose.user.is_none() && !is_service(file) && rustix::process::geteuid().is_root();
+    guessed.then(|| "files are judged as for a brigd that runs as root; --user USER says as whom it will".to_owned())
+}
+
+/// The functions too. Where the configuration can not be read nobody knows of a state
+/// directory, and a second fault about that would be noise.
+fn with_functions(mut found: Found, config: &Config, file: &Path, given: &Given, kept: Kept) -> (Found, Catalogue) {
+    let source = source(file, &given.whose);
     let catalogue = config.functions.folder(Some(file)).map(|folder| configured::load(&folder, &source, kept)).unwrap_or_default();
     found.errors.extend(catalogue.disabled().iter().map(ToString::to_string));
+    found.warnings.extend(as_whom(file, &given.whose).filter(|_| !catalogue.disabled().is_empty()));
     found.functions = catalogue.count();
     (found, catalogue)
 }
@@ -152,7 +174,7 @@ fn doors(config: &Config) -> Vec<Warning> {
 
 /// Folders and files that a start opens.
 fn places(config: &Config, file: &Path, given: &Given, found: &mut Found) {
-    let own = match own_uid(file, given) {
+    let own = match own_uid(file, &given.whose) {
         Ok(own) => own,
         Err(fault) => return found.errors.push(fault),
     };
@@ -164,13 +186,15 @@ fn places(config: &Config, file: &Path, given: &Given, found: &mut Found) {
             // That it is closed to others is as it should be.
             if fault.is_closed() && !me.is_root() && me.as_raw() != own {
                 let sentence = "it is closed to this user, so not looked into; root and brigd's own user can";
-                found.warnings.push(format!("{}: {sentence}", state.display()));
+                found.warnings.push(format!("{}: {sentence}", state.shown()));
             } else {
                 found.errors.push(fault.to_string());
             }
         }
     }
-    let sockets = [("server.socket", &config.server.socket), ("server.admin_socket", &config.server.admin_socket)];
+    let figures = config.shown().ok().and_then(|shown| shown.socket);
+    let sockets =
+        [("server.socket", &config.server.socket), ("server.admin_socket", &config.server.admin_socket), ("metrics.socket", &figures)];
     let mut missing = BTreeSet::new();
     for (setting, path) in sockets {
         let Some(folder) = path.as_deref().and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty()) else { continue };
@@ -179,15 +203,15 @@ fn places(config: &Config, file: &Path, given: &Given, found: &mut Found) {
         if !comes && !folder.is_dir() && missing.insert(folder.to_owned()) {
             found.errors.push(format!(
                 "{setting}: the folder {} is not there; make it: install -d -o {own} {}",
-                folder.display(),
-                folder.display()
+                folder.shown(),
+                folder.shown()
             ));
         }
     }
 }
 
-fn own_uid(file: &Path, given: &Given) -> Result<u32, String> {
-    match &given.user {
+fn own_uid(file: &Path, whose: &Whose) -> Result<u32, String> {
+    match &whose.user {
         Some(name) => {
             let number = name.parse().ok();
             number.or_else(|| SystemAccounts.uid(name)).ok_or_else(|| format!("--user {name}: there is no such user on this system"))

@@ -5,6 +5,7 @@
 //! deadline drops the future, and that kills the command's process group. Never lets a
 //! command write more than [`OUTPUT_BYTES`] into memory.
 
+use brig::protocol::escape::ShowPath as _;
 use brig::{FunctionError, HostCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -107,7 +108,7 @@ impl Handler {
             .map(Running)
             .map_err(|fault| {
                 // Which program it was is for the person at the terminal, not for the guest.
-                super::terminal::complain(&format!("{}: {} can not be started: {fault}", call.function(), self.program.display()));
+                super::terminal::complain(&format!("{}: {} can not be started: {fault}", call.function(), self.program.shown()));
                 FunctionError::new("not_started", "the function's command can not be started")
             })
     }

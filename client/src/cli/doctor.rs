@@ -9,6 +9,7 @@ mod host;
 use super::args::{DoctorArgs, Global};
 use super::exit::Exit;
 use super::{Fault, session, terminal};
+use brig::protocol::escape::ShowPath as _;
 use brig::protocol::escape::escaped;
 use brig::{Client, Error, find_binary};
 use serde_json::{Map, Value, json};
@@ -73,7 +74,7 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
     let mut findings = Vec::new();
     let brigd = find_binary("brigd", "BRIGD");
     findings.push(match &brigd {
-        Ok(path) => Finding::good("brigd", path.display().to_string()),
+        Ok(path) => Finding::good("brigd", path.shown().to_string()),
         Err(why) => Finding::bad("brigd", why.clone(), None),
     });
     let named = std::env::var_os("BRIG_WORKER").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -110,7 +111,12 @@ pub(crate) async fn doctor(global: &Global, args: DoctorArgs) -> Result<Exit, Fa
 }
 
 fn shown(finding: &Finding) -> String {
-    let mut text = format!("{:<8} {:<18} {}\n", finding.grade.name(), finding.what, terminal::safe_lines(&finding.detail));
+    let mut text = format!(
+        "{:<8} {:<18} {}\n",
+        finding.grade.name(),
+        finding.what,
+        terminal::safe_lines(&finding.detail).replace('\n', "\n         ")
+    );
     if let Some(remedy) = &finding.remedy {
         writeln!(text, "         remedy: {remedy}").ok();
     }
@@ -125,7 +131,7 @@ fn find_worker(brigd: Option<&Path>, named: Option<PathBuf>) -> Result<PathBuf, 
         return if named.is_file() {
             Ok(named)
         } else {
-            bad(format!("BRIG_WORKER names {}, which is no file", named.display()), "name the worker's file in BRIG_WORKER, or unset it")
+            bad(format!("BRIG_WORKER names {}, which is no file", named.shown()), "name the worker's file in BRIG_WORKER, or unset it")
         };
     }
     let Some(brigd) = brigd else {
@@ -135,7 +141,7 @@ fn find_worker(brigd: Option<&Path>, named: Option<PathBuf>) -> Result<PathBuf, 
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(found.clone());
     }
-    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    let places: Vec<String> = places.iter().map(|place| place.shown().to_string()).collect();
     bad(
         format!("there is no worker binary at {}", places.join(" or ")),
         "install brig-worker at one of these places, or name it in BRIG_WORKER (or with brigd's --worker)",
@@ -181,7 +187,7 @@ async fn configuration(brigd: &Path, file: &Path) -> Option<Finding> {
     }
     let checking = Command::new(brigd).args(["config", "check"]).arg(file).stdin(Stdio::null()).kill_on_drop(true).output();
     Some(match tokio::time::timeout(PROBE_TIME, checking).await {
-        Ok(Ok(output)) if output.status.success() => Finding::good("configuration", format!("{} is valid", file.display())),
+        Ok(Ok(output)) if output.status.success() => Finding::good("configuration", format!("{} is valid", file.shown())),
         Ok(Ok(output)) => {
             let said = escaped(String::from_utf8_lossy(&output.stderr).trim(), 1000);
             Finding::bad(
@@ -190,7 +196,7 @@ async fn configuration(brigd: &Path, file: &Path) -> Option<Finding> {
                 Some("mend it there: brigd does not start with it, and a reload changes nothing".to_owned()),
             )
         }
-        Ok(Err(fault)) => Finding::bad("configuration", format!("{} can not be started: {fault}", brigd.display()), None),
+        Ok(Err(fault)) => Finding::bad("configuration", format!("{} can not be started: {fault}", brigd.shown()), None),
         Err(_) => Finding::bad("configuration", format!("the check did not end within {PROBE_TIME:?}"), None),
     })
 }
@@ -208,7 +214,7 @@ async fn reach(global: &Global, attacks: bool) -> (Finding, Vec<String>, Vec<Fin
     let facts = client.initialize().await;
     let attacks = if attacks { attack::run(&client).await } else { Vec::new() };
     let origin = match client.origin() {
-        brig::Origin::Listening { socket } => format!("on {}", socket.display()),
+        brig::Origin::Listening { socket } => format!("on {}", socket.shown()),
         brig::Origin::Private { .. } if global.private => "started for this command, as asked".to_owned(),
         brig::Origin::Private { .. } => "started for this command (no service answers)".to_owned(),
     };
@@ -239,16 +245,16 @@ async fn probe(worker: &Path) -> Vec<Finding> {
     let probing = Command::new(worker).arg("probe").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
     let output = match tokio::time::timeout(PROBE_TIME, probing).await {
         Ok(Ok(output)) => output,
-        Ok(Err(fault)) => return bad(format!("{} can not be started: {fault}", worker.display())),
-        Err(_) => return bad(format!("{} probe did not end within {PROBE_TIME:?}", worker.display())),
+        Ok(Err(fault)) => return bad(format!("{} can not be started: {fault}", worker.shown())),
+        Err(_) => return bad(format!("{} probe did not end within {PROBE_TIME:?}", worker.shown())),
     };
     match serde_json::from_slice::<Map<String, Value>>(&output.stdout) {
         Ok(report) => {
-            let mut findings = vec![Finding::good("brig-worker", worker.display().to_string())];
+            let mut findings = vec![Finding::good("brig-worker", worker.shown().to_string())];
             findings.extend(read_report(&report, rustix::process::geteuid().is_root()));
             findings
         }
-        Err(_) => bad(format!("{} probe ended with {} and no report", worker.display(), output.status)),
+        Err(_) => bad(format!("{} probe ended with {} and no report", worker.shown(), output.status)),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::Fault;
 use brig::find_binary;
+use brig::protocol::escape::ShowPath as _;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -15,5 +16,5 @@ pub(crate) fn to_brigd(word: &str, arguments: &[OsString]) -> Fault {
         Err(why) => return Fault::usage(format!("brig {word} is a command of brigd, and there is no brigd: {why}")),
     };
     let fault = Command::new(&brigd).arg(word).args(arguments).exec();
-    Fault::usage(format!("{} can not be run: {fault}", brigd.display()))
+    Fault::usage(format!("{} can not be run: {fault}", brigd.shown()))
 }

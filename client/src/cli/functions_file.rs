@@ -15,6 +15,7 @@ use super::Fault;
 use super::command_handler::Handler;
 use super::read;
 use brig::protocol::client::FunctionMap;
+use brig::protocol::escape::ShowPath as _;
 use brig::protocol::{limits, names};
 use brig::{Effect, Function, HostCall, HostFunctions};
 use serde::{Deserialize, Deserializer};
@@ -126,7 +127,7 @@ fn load_one(path: &Path, mut functions: HostFunctions) -> Result<HostFunctions, 
 fn folder_of(path: &Path) -> Result<PathBuf, Fault> {
     let file = if path.as_os_str() == "-" { PathBuf::from(".") } else { path.parent().unwrap_or(Path::new(".")).to_owned() };
     let folder = if file.as_os_str().is_empty() { PathBuf::from(".") } else { file };
-    std::fs::canonicalize(&folder).map_err(|fault| Fault::usage(format!("the directory of {} can not be found: {fault}", path.display())))
+    std::fs::canonicalize(&folder).map_err(|fault| Fault::usage(format!("the directory of {} can not be found: {fault}", path.shown())))
 }
 
 fn function(text: FunctionText, answer: Answer, folder: &Path) -> Function {

@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::shell_args::LinkArgs;
 use super::{Fault, session, terminal};
 use brig::FunctionListed;
+use brig::protocol::escape::ShowPath as _;
 use brig::protocol::escape::escaped;
 use brig::protocol::names::kebab;
 use std::collections::BTreeSet;
@@ -133,7 +134,7 @@ fn leads_to(path: &Path, own: &Path) -> bool {
 }
 
 fn shown(path: &Path) -> String {
-    escaped(&path.display().to_string(), 1000)
+    escaped(&path.shown().to_string(), 1000)
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use super::args::Cli;
 use super::exit::Exit;
 use super::shell_args::ManArgs;
 use super::{Fault, terminal};
+use brig::protocol::escape::ShowPath as _;
 use brig::protocol::escape::escaped;
 use clap::CommandFactory;
 
 /// Writes `brig.1` and a page of each command.
 pub(crate) fn man(args: &ManArgs) -> Result<Exit, Fault> {
-    let folder = escaped(&args.folder.display().to_string(), 1000);
+    let folder = escaped(&args.folder.shown().to_string(), 1000);
     if !args.folder.is_dir() {
         return Err(Fault::usage(format!("{folder} is no directory")));
     }

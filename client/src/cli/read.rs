@@ -6,6 +6,7 @@
 use super::Fault;
 use super::render::excerpt;
 use super::spelling;
+use brig::protocol::escape::ShowPath as _;
 use std::io::Read;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ pub(crate) struct Text {
 /// Reads a file (`-` is standard input) of at most `limit` bytes of UTF-8.
 pub(crate) fn text(path: &Path, what: &str, limit: usize) -> Result<Text, Fault> {
     let standard_input = path.as_os_str() == "-";
-    let name = if standard_input { "standard input".to_owned() } else { path.display().to_string() };
+    let name = if standard_input { "standard input".to_owned() } else { path.shown().to_string() };
     let read = |source: &mut dyn Read| {
         let mut bytes = Vec::new();
         source.take(u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1)).read_to_end(&mut bytes).map(|_| bytes)

@@ -5,6 +5,7 @@
 use super::args::{Global, VersionArgs};
 use super::exit::Exit;
 use super::{Fault, terminal};
+use brig::protocol::escape::ShowPath as _;
 use brig::{Client, Error, Origin, SERVICE_SOCKET, StartOptions};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ pub(crate) async fn open(global: &Global, quiet: bool) -> Result<Client, Fault> 
     let client = Client::connect_or_start(options(global)).await?;
     if let (Origin::Private { brigd, .. }, false) = (client.origin(), quiet) {
         let why = if global.private { "as asked" } else { "no service here" };
-        terminal::err(&format!("brig: {why}: started a private {} for this command\n", brigd.display()));
+        terminal::err(&format!("brig: {why}: started a private {} for this command\n", brigd.shown()));
     }
     Ok(client)
 }

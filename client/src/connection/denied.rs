@@ -3,6 +3,7 @@
 //! Owns the words for it: whose the socket is, which group may connect, and what to do.
 //! Only looks; never changes a mode or a group.
 
+use brig_protocol::escape::ShowPath as _;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -18,7 +19,7 @@ pub(super) fn reason(path: &Path, fault: &io::Error) -> String {
             advice(facts.mode() & 0o777, facts.uid(), &group_of(&groups, facts.gid()))
         }
         Err(_) => {
-            let folder = path.parent().unwrap_or(Path::new("/")).display();
+            let folder = path.parent().unwrap_or(Path::new("/")).shown();
             format!("this user may not enter the folder {folder}, or one above it; whoever may use the socket needs leave to enter (x)")
         }
     };

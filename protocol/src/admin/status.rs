@@ -32,6 +32,10 @@ pub struct StatusResult {
     pub functions_revoked: usize,
     /// Principals that are revoked.
     pub principals_revoked: usize,
+    /// Whether what is revoked, or restored, is still to be written down: until then a
+    /// restart brings back what was written last.
+    #[serde(default)]
+    pub revocations_unwritten: bool,
     /// Configured functions that there are.
     #[serde(default)]
     pub functions: usize,

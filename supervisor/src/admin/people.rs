@@ -5,7 +5,7 @@
 
 use crate::config::{Config, ConfigFault, all_well, fault};
 use crate::policy::Facts;
-use crate::policy::selector::{Accounts, Selector, SystemAccounts};
+use crate::policy::selector::{AccountFiles, Accounts, Selector, SystemAccounts};
 use std::collections::BTreeSet;
 
 /// What somebody may do.
@@ -59,11 +59,15 @@ impl People {
 
     /// Whether anybody whom `who` means may speak, as far as accounts of this system say.
     pub(crate) fn let_in(&self, who: &Selector) -> bool {
+        self.let_in_by(who, &AccountFiles::of_system())
+    }
+
+    fn let_in_by(&self, who: &Selector, files: &AccountFiles) -> bool {
         let named = |wanted: &Selector| self.groups.iter().chain(&self.approvers).any(|own| own == wanted || *own == Selector::Everybody);
         match who {
             Selector::Everybody => true,
             Selector::Uid(uid) => {
-                let groups = SystemAccounts.groups_of_uid(*uid);
+                let groups = files.groups_of_uid(*uid);
                 self.role(&Facts { uid: *uid, gid: u32::MAX, groups, ..Facts::default() }).is_some()
             }
             other => named(other),
@@ -121,6 +125,37 @@ mod tests {
             (somebody(30_001, &[20_001]), None),
         ] {
             assert_eq!(people.role(&who), role, "{who:?}");
+        }
+    }
+
+    #[test]
+    fn an_approver_is_let_in_by_name_by_any_group_and_where_everybody_is() {
+        let files = AccountFiles {
+            passwd: "ada:x:20001:100::/:\nbob:x:20002:30002::/:\neve:x:20003:100::/:\n".to_owned(),
+            group: "brig-admin:x:30001:ada\nfinance:x:30002:\n".to_owned(),
+        };
+        let let_in = |admin: &Admin, who: Selector| people(admin.clone()).unwrap().let_in_by(&who, &files);
+        let admin = Admin { groups: vec!["brig-admin".to_owned()], approvers: vec!["group:finance".to_owned()], ..Admin::default() };
+        for (who, expected) in [
+            (Selector::Uid(0), true),
+            (Selector::Uid(500), true),
+            // By a supplementary group, by the primary one, and by none.
+            (Selector::Uid(20_001), true),
+            (Selector::Uid(20_002), true),
+            (Selector::Uid(20_003), false),
+            // Nobody knows the groups of a user that the files do not name.
+            (Selector::Uid(20_004), false),
+            (Selector::Gid(30_001), true),
+            (Selector::Gid(30_002), true),
+            (Selector::Gid(100), false),
+            (Selector::Unit("agent.service".to_owned()), false),
+            (Selector::Everybody, true),
+        ] {
+            assert_eq!(let_in(&admin, who.clone()), expected, "{who:?}");
+        }
+        let everybody = Admin { approvers: vec!["*".to_owned()], ..Admin::default() };
+        for who in [Selector::Uid(20_004), Selector::Gid(100), Selector::Unit("agent.service".to_owned())] {
+            assert!(let_in(&everybody, who.clone()), "{who:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use crate::reload::Reloaded;
 use crate::service::Service;
 use brig_protocol::admin::{FileOff, PolicyResult};
 use brig_protocol::codes::RequestCode;
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::escape::escaped;
 use brig_protocol::rpc::ErrorData;
 use std::sync::Arc;
@@ -56,5 +57,5 @@ async fn read(
 
 /// A file of functions that is not used, in one line.
 pub(super) fn file_off(disabled: &Disabled) -> FileOff {
-    FileOff { file: disabled.file.display().to_string(), why: escaped(&disabled.fault, FAULT_BYTES) }
+    FileOff { file: disabled.file.shown().to_string(), why: escaped(&disabled.fault, FAULT_BYTES) }
 }

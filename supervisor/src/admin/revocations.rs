@@ -14,7 +14,7 @@ use brig_protocol::escape::escaped;
 use brig_protocol::names::Pattern;
 use brig_protocol::rpc::ErrorData;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -34,13 +34,17 @@ pub(crate) struct Revocations {
     state: RwLock<State>,
     changed: watch::Sender<()>,
     file: Option<StateFile>,
+    /// Held by whoever writes: which change was written last.
     writing: Mutex<()>,
+    written: AtomicU64,
     /// Whether somebody tries again already.
     trying: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    /// How many changes there were.
+    changes: u64,
     functions: Vec<(Pattern, Revocation)>,
     principals: Vec<(Selector, Revocation)>,
 }
@@ -69,6 +73,7 @@ impl Revocations {
             changed: watch::Sender::new(()),
             file,
             writing: Mutex::new(()),
+            written: AtomicU64::new(0),
             trying: AtomicBool::new(false),
         })
     }
@@ -137,11 +142,12 @@ impl Revocations {
 
     /// All of them.
     pub(crate) fn list(&self) -> RevocationsResult {
-        let state = self.read();
-        RevocationsResult {
-            functions: state.functions.iter().map(|(_, entry)| entry.clone()).collect(),
-            principals: state.principals.iter().map(|(_, entry)| entry.clone()).collect(),
-        }
+        self.read().list()
+    }
+
+    /// Whether there is a change that is to be written down still.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.file.is_some() && self.written.load(Ordering::Acquire) < self.read().changes
     }
 
     /// Writes the list down. Blocks. Whether it outlives a restart now.
@@ -149,7 +155,14 @@ impl Revocations {
         let Some(file) = &self.file else { return false };
         // The list is taken within the turn: of two writers the later writes the later one.
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = file.replace(&self.list());
+        let (list, changes) = {
+            let state = self.read();
+            (state.list(), state.changes)
+        };
+        let written = file.replace(&list);
+        if written.is_ok() {
+            self.written.store(changes, Ordering::Release);
+        }
         if let Err(fault) = &written {
             tracing::error!(%fault, "what is revoked could not be written down; it holds, and is written again until that is done");
         }
@@ -190,13 +203,25 @@ impl Revocations {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> Result<T, ErrorData>) -> Result<T, ErrorData> {
-        let changed = change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut state)?;
+        state.changes += 1;
+        drop(state);
         self.changed.send_replace(());
         Ok(changed)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn list(&self) -> RevocationsResult {
+        RevocationsResult {
+            functions: self.functions.iter().map(|(_, entry)| entry.clone()).collect(),
+            principals: self.principals.iter().map(|(_, entry)| entry.clone()).collect(),
+        }
     }
 }
 
@@ -310,12 +335,12 @@ mod tests {
         let revoked = Arc::new(Revocations::open(Some(&folder)).unwrap());
         std::fs::remove_dir(&folder).unwrap();
         revoked.revoke_function(entry("store.*")).unwrap();
-        assert!(!revoked.keep().await);
+        assert!(!revoked.keep().await && revoked.is_unwritten());
         revoked.revoke_function(entry("orders.*")).unwrap();
-        assert!(!revoked.keep().await);
+        assert!(!revoked.keep().await && revoked.is_unwritten());
         std::fs::create_dir(&folder).unwrap();
         let written = async {
-            while !folder.join(FILE).exists() {
+            while revoked.is_unwritten() {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };

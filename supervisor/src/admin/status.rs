@@ -2,6 +2,7 @@
 
 use crate::service::{Phase, Service};
 use brig_protocol::admin::{JournalStatus, PrincipalStatus, QueueStatus, StatusResult, WorkersStatus};
+use brig_protocol::escape::ShowPath as _;
 use std::collections::BTreeMap;
 
 /// What there is now.
@@ -38,6 +39,7 @@ pub(super) fn status(service: &Service) -> StatusResult {
         approvals_waiting: service.approvals.waiting(),
         functions_revoked: revoked.functions.len(),
         principals_revoked: revoked.principals.len(),
+        revocations_unwritten: service.revocations.is_unwritten(),
         functions: catalogue.count(),
         files_off: catalogue.disabled().iter().map(super::policy::file_off).collect(),
         warnings: service.warnings(),
@@ -55,7 +57,7 @@ pub(super) fn status(service: &Service) -> StatusResult {
 }
 
 fn journal(service: &Service) -> JournalStatus {
-    let place = service.config.server.state_dir.as_ref().map(|folder| folder.display().to_string());
+    let place = service.config.server.state_dir.as_ref().map(|folder| folder.shown().to_string());
     JournalStatus {
         durable: service.journal.is_durable(),
         place: place.unwrap_or_else(|| "memory".to_owned()),

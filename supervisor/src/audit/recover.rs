@@ -11,6 +11,7 @@ use super::head::{self, Head, HeadFault, HeadFile};
 use super::log::Rules;
 use super::record::{self, Hash, LineFault, Mark};
 use super::segment::{self, Tail};
+use brig_protocol::escape::ShowPath as _;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenFault {
     /// The system's.
-    #[error("the audit folder {folder} can not be used: {fault}")]
+    #[error("the audit folder {} can not be used: {fault}", folder.shown())]
     Io {
         /// Which.
         folder: PathBuf,

@@ -262,7 +262,13 @@ fn what_is_no_regular_file_or_only_named_like_a_segment_is_told_and_never_waited
     }
     let next = segment::path(folder.path(), 2);
     nix::unistd::mkfifo(&next, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(findings(folder.path()).iter().any(|finding| finding.contains("not a regular file")));
+    // By another thread: a read that waits for the other end is no end of this test.
+    let (said, hears) = std::sync::mpsc::channel();
+    let place = folder.path().to_owned();
+    std::thread::spawn(move || said.send(findings(&place)));
+    // An error here: it waits for the other end of the pipe.
+    let found = hears.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert!(found.iter().any(|finding| finding.contains("not a regular file")));
     assert!(AuditLog::open(rules(folder.path())).unwrap_err().to_string().contains("not a regular file"));
     std::fs::remove_file(&next).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();

@@ -4,8 +4,9 @@
 //! setting comes from. A drop-in wins over what came before it, key by key; tables merge,
 //! lists are replaced. Never knows what a setting means.
 
-use super::{Config, ConfigFault};
+use super::{Config, ConfigFault, faults};
 use crate::policy::selector::{Accounts, SystemAccounts};
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::spelling::unknown_name;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,7 +33,7 @@ pub(crate) struct Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file.display(), self.line)
+        write!(f, "{}:{}", self.file.shown(), self.line)
     }
 }
 
@@ -126,11 +127,15 @@ impl Layers {
 /// One file, by itself.
 ///
 /// # Errors
-/// [`ConfigFault::Malformed`] with line, caret and the nearest spelling.
+/// [`ConfigFault::Malformed`] with line, caret and the nearest spelling; all that there are.
 pub(super) fn parse_strictly(path: &Path, text: &str) -> Result<Config, ConfigFault> {
-    toml::from_str(text).map_err(|fault: toml::de::Error| ConfigFault::Malformed {
-        path: path.to_owned(),
-        fault: with_nearest(&fault.to_string(), fault.message()),
+    faults::read(text).map_err(|all| {
+        let malformed =
+            |fault| ConfigFault::Malformed { path: path.to_owned(), fault: with_nearest(&faults::told(fault), fault.message()) };
+        match all.as_slice() {
+            [one] => malformed(one),
+            several => ConfigFault::Several(several.iter().map(malformed).collect()),
+        }
     })
 }
 

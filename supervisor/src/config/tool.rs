@@ -5,9 +5,9 @@
 
 use super::layers::{Layers, joined};
 use super::{Config, ConfigFault};
+use crate::say::{complain, print};
 use crate::survey::{self, Found, Given};
-use brig_protocol::escape::escaped;
-use std::io::Write;
+use brig_protocol::escape::ShowPath as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,51 +50,28 @@ impl ConfigTool {
         match told {
             Ok(text) => print(&text),
             Err(fault) => {
-                complain("", &fault.to_string());
+                complain(&fault.to_string());
                 ExitCode::from(2)
             }
         }
     }
 }
 
-/// Standard output that is closed early, by `head` for one, is no fault of the configuration.
-pub(crate) fn print(text: &str) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(fault) if fault.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("brigd: cannot write to standard output: {fault}");
-            ExitCode::from(1)
-        }
-        _ => ExitCode::SUCCESS,
-    }
-}
-
-/// Longest line of a complaint, in bytes: a parser quotes the line where it stopped.
-const LINE_BYTES: usize = 4096;
-
-/// A complaint of one or more lines on standard error. Files that are looked at before they
-/// are used may hold anything: nothing of them moves the terminal that shows it.
-fn complain(kind: &str, text: &str) {
-    eprintln!("brigd: {kind}{}", shown(text));
-}
-
-fn shown(text: &str) -> String {
-    text.split('\n').map(|line| escaped(line, LINE_BYTES)).collect::<Vec<_>>().join("\n")
-}
-
 /// Says everything that was found: 0 when brigd would start with all of it.
 fn check(found: &Found, strict: bool) -> ExitCode {
     for fault in &found.errors {
-        complain("", fault);
+        complain(fault);
     }
     for warning in &found.warnings {
-        complain("warning: ", warning);
+        complain(&format!("warning: {warning}"));
     }
     let (errors, warnings) = (found.errors.len(), found.warnings.len());
     if errors > 0 || (strict && warnings > 0) {
-        eprintln!("brigd: errors: {errors}, warnings: {warnings}{}", if errors == 0 { ", and --strict takes them for errors" } else { "" });
+        let strictly = if errors == 0 { ", and --strict takes them for errors" } else { "" };
+        complain(&format!("errors: {errors}, warnings: {warnings}{strictly}"));
         return ExitCode::from(2);
     }
-    let files: Vec<String> = found.files.iter().map(|file| file.display().to_string()).collect();
+    let files: Vec<String> = found.files.iter().map(|file| file.shown().to_string()).collect();
     let count = found.functions;
     print(&format!("the configuration is valid: {}; functions configured: {count}; warnings: {warnings}\n", files.join(", ")))
 }
@@ -148,6 +125,7 @@ fn write_table(table: &toml::Table, path: &str, layers: &Layers, effective: bool
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::say::{LINE_BYTES, lines};
 
     fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -160,12 +138,12 @@ mod tests {
     fn what_a_file_holds_is_told_without_moving_the_terminal_and_no_line_is_endless() {
         let (_folder, path) = file("[server]\n\"\\u001b[2J\\u202e\" = 1\n");
         let found = survey::look(&path, &Given::default());
-        let told: Vec<String> = found.errors.iter().map(|fault| shown(fault)).collect();
+        let told: Vec<String> = found.errors.iter().map(|fault| lines(fault, LINE_BYTES)).collect();
         assert!(told.iter().any(|line| line.contains("\\u{1b}[2J\\u{202e}")), "{told:?}");
         assert!(!told.concat().contains(['\u{1b}', '\u{202e}']), "{told:?}");
         let (_folder, path) = file(&format!("a={}", "[".repeat(100_000)));
         let found = survey::look(&path, &Given::default());
-        assert!(found.errors.iter().all(|fault| shown(fault).lines().all(|line| line.len() < 2 * LINE_BYTES)));
+        assert!(found.errors.iter().all(|fault| lines(fault, LINE_BYTES).lines().all(|line| line.len() < 2 * LINE_BYTES)));
     }
 
     #[test]

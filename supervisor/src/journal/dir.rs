@@ -3,6 +3,7 @@
 //! Owns making it, the checks of its owner and mode, and the lock by which two brigds
 //! never share it. Never follows a link out of it.
 
+use brig_protocol::escape::ShowPath as _;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -22,7 +23,7 @@ pub(crate) struct StateDir {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateFault {
     /// It can not be made or read.
-    #[error("the state directory {}: {fault}", path.display())]
+    #[error("the state directory {}: {fault}", path.shown())]
     Unusable {
         /// Which.
         path: PathBuf,
@@ -30,7 +31,7 @@ pub(crate) enum StateFault {
         fault: std::io::Error,
     },
     /// Others could read or change what is in it.
-    #[error("the state directory {} {what}; {remedy}", path.display())]
+    #[error("the state directory {} {what}; {remedy}", path.shown())]
     Open {
         /// Which.
         path: PathBuf,
@@ -40,7 +41,7 @@ pub(crate) enum StateFault {
         remedy: String,
     },
     /// Another brigd has it.
-    #[error("the state directory {} is in use by another brigd: stop that one, or give this one a directory of its own", path.display())]
+    #[error("the state directory {} is in use by another brigd: stop that one, or give this one a directory of its own", path.shown())]
     InUse {
         /// Which.
         path: PathBuf,
@@ -92,16 +93,16 @@ fn creatable(path: &Path, own: u32) -> Result<(), StateFault> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let refused = |what: String| {
         let remedy =
-            format!("make it as root (install -d -o {own} -m 0700 {}), or name another in --state or server.state_dir", path.display());
+            format!("make it as root (install -d -o {own} -m 0700 {}), or name another in --state or server.state_dir", path.shown());
         Err(StateFault::Open { path: path.to_owned(), what, remedy })
     };
-    let Ok(facts) = std::fs::metadata(parent) else { return refused(format!("can not be made: there is no {}", parent.display())) };
+    let Ok(facts) = std::fs::metadata(parent) else { return refused(format!("can not be made: there is no {}", parent.shown())) };
     let may = own == 0 || facts.mode() & 0o002 != 0 || (facts.uid() == own && facts.mode() & 0o200 != 0);
     let self_may = own == rustix::process::geteuid().as_raw() && rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).is_ok();
     if may || self_may {
         return Ok(());
     }
-    refused(format!("is not there, and user {own} may not make it in {}", parent.display()))
+    refused(format!("is not there, and user {own} may not make it in {}", parent.shown()))
 }
 
 fn check(path: &Path) -> Result<(), StateFault> {
@@ -159,6 +160,30 @@ mod tests {
         assert!(StateDir::look(&path, own + 1).unwrap_err().to_string().contains("chown -R"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o500)).unwrap();
         assert!(StateDir::look(&path, own).unwrap_err().to_string().contains("can not write"));
+    }
+
+    #[test]
+    fn it_can_be_made_where_its_user_may_write_and_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, own) = (folder.path().join("state"), rustix::process::geteuid().as_raw());
+        let other = own + 1;
+        let with_mode = |mode| {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            StateDir::look(&path, other).map_err(|fault| fault.to_string())
+        };
+        for closed in [0o700, 0o755, 0o775] {
+            let fault = with_mode(closed).unwrap_err();
+            assert!(fault.contains(&format!("user {other} may not make it in ")) && fault.contains(&format!("-o {other} ")), "{fault}");
+        }
+        with_mode(0o777).unwrap();
+        with_mode(0o755).unwrap_err();
+        // Its own folder; as root also one that is given away.
+        StateDir::look(&path, own).unwrap();
+        if own == 0 {
+            std::os::unix::fs::chown(folder.path(), Some(other), None).unwrap();
+            with_mode(0o755).unwrap();
+            with_mode(0o555).unwrap_err();
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! it is used. A file that is damaged, foreign or from a later brigd is never made anew:
 //! it says which write calls may have run.
 
+use brig_protocol::escape::ShowPath as _;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +25,7 @@ const STEPS: &[&str] = &[include_str!("schema-1.sql")];
 
 /// Why the journal is not opened.
 #[derive(Debug, thiserror::Error)]
-#[error("the journal {} {what}. brigd does not start without it: it says which write calls may have run. {remedy}", path.display())]
+#[error("the journal {} {what}. brigd does not start without it: it says which write calls may have run. {remedy}", path.shown())]
 pub(crate) struct OpenFault {
     path: PathBuf,
     what: String,

@@ -5,6 +5,7 @@
 //! something away last. The program finds three descriptors, its credentials if it gets
 //! any as files, the environment that is named, and nothing else.
 
+use brig_protocol::escape::ShowPath as _;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -133,7 +134,7 @@ pub(super) fn enter(_report: &std::fs::File) -> Result<(), String> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(orders.umask));
     become_user(orders.user.as_ref())?;
     let folder = &orders.folder;
-    std::env::set_current_dir(folder).map_err(|fault| format!("its folder {} can not be entered: {fault}", folder.display()))?;
+    std::env::set_current_dir(folder).map_err(|fault| format!("its folder {} can not be entered: {fault}", folder.shown()))?;
     // A change of user has cleared it.
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|errno| format!("it can not be tied to its keeper: {errno}"))?;
     let mut command = Command::new(&orders.program);
@@ -147,7 +148,7 @@ pub(super) fn enter(_report: &std::fs::File) -> Result<(), String> {
     orders.limits.take()?;
     // Last: it comes back only when the program can not be run.
     let fault = command.exec();
-    Err(format!("{}: {fault}", orders.program.display()))
+    Err(format!("{}: {fault}", orders.program.shown()))
 }
 
 /// Groups before the group, the group before the user: afterwards nothing could be changed.

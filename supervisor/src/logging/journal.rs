@@ -8,6 +8,7 @@
 
 use super::safe;
 use crate::host::redact;
+use crate::say;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -82,7 +83,7 @@ impl<S: Subscriber> Layer<S> for Journal {
             && level <= Level::WARN
         {
             let text = String::from_utf8_lossy(&entry.bytes);
-            eprintln!("brigd: the journal does not take an event ({fault}): {}", safe(&text, false));
+            say::complain(&format!("the journal does not take an event ({fault}): {}", safe(&text, false)));
         }
     }
 }

@@ -9,6 +9,7 @@ mod journal;
 
 use crate::host::redact;
 use crate::metrics::Counter;
+use crate::say;
 use brig_protocol::escape::escaped;
 use std::borrow::Cow;
 use std::io::Write;
@@ -32,7 +33,7 @@ pub(crate) fn start(level: &str) {
         None => registry.with(lines(|| Clean)).try_init(),
     };
     if let Err(fault) = started {
-        eprintln!("brigd: the log could not be started: {fault}");
+        say::complain(&format!("the log could not be started: {fault}"));
     }
 }
 
@@ -51,9 +52,11 @@ where
 {
     let fields = debug_fn(|writer, field, value| match field.name() {
         "message" => write!(writer, "{}", safe(&format!("{value:?}"), true)),
-        name => write!(writer, "{name}={}", safe(&format!("{value:?}"), false)),
+        name => write!(writer, "{name}={}", apart(&format!("{value:?}"))),
     });
-    tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false).with_target(false).fmt_fields(fields.delimited(" "))
+    // Standard error that is closed, or full, is nobody's to mend; the layer would panic of it.
+    let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
+    layer.with_writer(writer).with_ansi(false).with_target(false).fmt_fields(fields.delimited(" "))
 }
 
 /// `text` without anything that forges a line or steers a terminal. A message is brigd's
@@ -62,8 +65,32 @@ fn safe(text: &str, lines: bool) -> Cow<'_, str> {
     if !lines {
         return Cow::Owned(escaped(text, usize::MAX));
     }
-    let parts: Vec<String> = text.split('\n').map(|line| escaped(line, usize::MAX)).collect();
-    Cow::Owned(parts.join("\n"))
+    Cow::Owned(say::lines(text, usize::MAX))
+}
+
+/// A value beside others in one line: in quotes where it could be taken for several.
+fn apart(text: &str) -> String {
+    if is_one(text) {
+        return escaped(text, usize::MAX);
+    }
+    // What is escaped after that begins with one backslash, and these with two.
+    escaped(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")), usize::MAX)
+}
+
+/// Whether no part of it reads as another `key=value`: it has none, or is a JSON text or
+/// stands in quotes, which end where it does.
+fn is_one(text: &str) -> bool {
+    let opens = text.starts_with(['{', '[', '"']);
+    let (mut within, mut after_backslash) = (false, false);
+    for character in text.chars() {
+        match character {
+            '"' if !(within && after_backslash) => within = !within,
+            '=' if !(within && opens) => return false,
+            _ => {}
+        }
+        after_backslash = character == '\\' && !after_backslash;
+    }
+    !text.is_empty() && !within
 }
 
 /// Counts what is wrong.
@@ -86,7 +113,7 @@ struct Clean;
 impl Write for Clean {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        std::io::stderr().write_all(redact::clean_log(&text).as_bytes())?;
+        std::io::stderr().write_all(redact::clean_log(&text).as_bytes()).ok();
         Ok(bytes.len())
     }
 
@@ -126,6 +153,24 @@ mod tests {
         let text = String::from_utf8(WRITTEN.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.contains("lines\\u{1b}[31m display=x\\u{a}ERROR brigd: all is lost\\u{1b}[2J\\u{202e} debug="), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("lines")), "{text}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    lines")), "{text}");
+    }
+
+    #[test]
+    fn a_value_is_one_value_whatever_is_in_it() {
+        for (value, shown) in [
+            ("plain:7", "plain:7"),
+            ("a sentence of \"two\" kinds", "a sentence of \"two\" kinds"),
+            (r#"{"event":"x user=0","n":["\"",1]}"#, r#"{"event":"x user=0","n":["\"",1]}"#),
+            ("", r#""""#),
+            ("x level=ERROR user=0", r#""x level=ERROR user=0""#),
+            (r#"x" user=0 y=""#, r#""x\" user=0 y=\"""#),
+            (r#""x" user=0 y="z""#, r#""\"x\" user=0 y=\"z\"""#),
+            (r#"it opens "one"#, r#""it opens \"one""#),
+            (r#""ends in \""#, r#""\"ends in \\\"""#),
+            ("a\u{2028}b=\\", r#""a\u{2028}b=\\""#),
+        ] {
+            assert_eq!(apart(value), shown);
+        }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use read_back::{Mismatch, Scope, WorkerFacts, read_generation, read_w
 use crate::spawn::{self, Process};
 use brig_protocol::client::Sandbox;
 use brig_protocol::control::{Configure, Layer, Layers, Level, Ready, Report, Request, exit};
+use brig_protocol::escape::ShowPath as _;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ pub(crate) struct Nursery {
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum NurseryFault {
     /// It could not be started at all.
-    #[error("can not start {}: {reason}", path.display())]
+    #[error("can not start {}: {reason}", path.shown())]
     Start {
         /// Which program.
         path: PathBuf,

@@ -11,6 +11,7 @@ use super::tool::{ToolFault, loaded};
 use super::{Facts, Policy};
 use crate::host::permission::{Kind, Question, condition, decide};
 use brig_protocol::client::Operation;
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::escape::escaped;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ impl Cases {
 /// # Errors
 /// What is wrong with it, and where.
 pub(super) fn read(path: &Path) -> Result<Cases, ToolFault> {
-    let fault = |what: &dyn std::fmt::Display| ToolFault::Asked(format!("{}: {what}", path.display()));
+    let fault = |what: &dyn std::fmt::Display| ToolFault::Asked(format!("{}: {what}", path.shown()));
     let length = std::fs::metadata(path).map_err(|wrong| fault(&wrong))?.len();
     if length > FILE_BYTES {
         return Err(fault(&format!("it has {length} bytes; at most {FILE_BYTES} are read")));
@@ -185,7 +186,7 @@ pub(super) fn run(path: &Path) -> Result<(String, bool), ToolFault> {
     let mut wrong = 0usize;
     for case in &cases.cases {
         let failed = run_case(&cases, &policy, case)
-            .map_err(|fault| ToolFault::Asked(format!("{}: case {:?}: {fault}", path.display(), case.name)))?;
+            .map_err(|fault| ToolFault::Asked(format!("{}: case {:?}: {fault}", path.shown(), case.name)))?;
         for difference in &failed {
             writeln!(text, "not as expected: {}\n{difference}", escaped(&case.name, 200)).ok();
         }

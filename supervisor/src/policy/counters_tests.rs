@@ -65,6 +65,35 @@ fn spend(counters: &Arc<Counters>, charges: &[Charge]) -> Result<(), Short> {
 const START: u64 = 1_800_000_000_000;
 
 #[test]
+fn what_could_be_taken_is_what_taking_says_also_within_one_evaluation_and_takes_nothing() {
+    let clock = Hand::default();
+    clock.at(START);
+    let counters = counters(&clock);
+    let (own, hourly) = (charge("a", "1", "2", Window::Evaluation), charge("b", "1", "3", Window::Hour));
+    let evaluation = counters.for_evaluation();
+    let both = [own.clone(), hourly.clone()];
+    for _ in 0..2 {
+        for _ in 0..5 {
+            evaluation.could_take(&both).unwrap();
+        }
+        evaluation.take(&both).map(Taken::spent).unwrap();
+    }
+    // Its own count is used up, that of the hour is not; another evaluation has its own.
+    let short = evaluation.could_take(&both).unwrap_err();
+    assert_eq!(Some(&short), evaluation.take(&both).err().as_ref());
+    assert!(matches!(&short, Short::Used { limit, free_in: None, alone: false } if &**limit == "2 per evaluation"), "{short:?}");
+    evaluation.could_take(std::slice::from_ref(&hourly)).unwrap();
+    counters.for_evaluation().could_take(&both).unwrap();
+    // Charges of one call count together, of either kind.
+    for twice in [[own.clone(), own], [hourly.clone(), hourly]] {
+        let fresh = counters.for_evaluation();
+        let could = fresh.could_take(&twice);
+        assert_eq!(could.clone().err(), fresh.take(&twice).err(), "{could:?}");
+    }
+    assert!(counters.for_evaluation().could_take(&[charge("b", "2", "3", Window::Hour)]).is_err());
+}
+
+#[test]
 fn a_budget_is_used_up_and_says_when_it_is_free_again() {
     let clock = Hand::default();
     clock.at(START);

@@ -7,7 +7,7 @@ mod with_functions;
 
 use super::Facts;
 use super::document::{AskTable, PrincipalTable, RuleTable, RulesTable, ScopeTable};
-use super::selector::{Selector, SystemAccounts};
+use super::selector::{AccountFiles, Selector, SystemAccounts};
 use crate::config::Config;
 use crate::host::configured::Brief;
 use crate::host::permission::condition::spelt;
@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
 
 /// Everything suspect.
 pub(crate) fn warnings(config: &Config, known: Known<'_>) -> Vec<Warning> {
-    let mut all = overlaps(config);
+    let mut all = overlaps(config, &AccountFiles::of_system());
     for (name, table) in &config.principals {
         let place = format!("principals.{}", spelt(name));
         for (key, scope) in scopes(table) {
@@ -98,7 +98,7 @@ pub(crate) fn approvers(config: &Config, let_in: impl Fn(&Selector) -> bool) -> 
 
 /// Two sections of groups that have a user in common: which one applies is told, for it is
 /// decided by nothing but the order of their names.
-fn overlaps(config: &Config) -> Vec<Warning> {
+fn overlaps(config: &Config, files: &AccountFiles) -> Vec<Warning> {
     let mut all = Vec::new();
     let groups: Vec<(&String, u32)> = (config.principals.keys())
         .filter_map(|name| match Selector::parse(name, &SystemAccounts) {
@@ -108,11 +108,11 @@ fn overlaps(config: &Config) -> Vec<Warning> {
         .collect();
     let own = |uid: u32| config.principals.keys().any(|name| Selector::parse(name, &SystemAccounts) == Ok(Selector::Uid(uid)));
     for (index, (first, gid)) in groups.iter().enumerate() {
-        let members = SystemAccounts.members(*gid);
+        let members = files.members(*gid);
         for (second, other) in groups.iter().skip(index + 1) {
-            let both = SystemAccounts.members(*other).into_iter().find(|member| members.contains(member) && !own(member.1));
+            let both = files.members(*other).into_iter().find(|member| members.contains(member) && !own(member.1));
             if let Some((user, uid)) = both {
-                let facts = Facts { uid, ..facts_of(&user) };
+                let facts = Facts { uid, ..facts_of(&user, files) };
                 let applies = if facts.gid == *other { second } else { first };
                 let sentence = format!(
                     "user {user} is in {first} and in {second}; sections are never merged, and {applies} applies; a section \"user:{user}\" would decide it"
@@ -124,8 +124,8 @@ fn overlaps(config: &Config) -> Vec<Warning> {
     all
 }
 
-fn facts_of(user: &str) -> Facts {
-    let (primary, groups) = SystemAccounts.groups_of(user);
+fn facts_of(user: &str, files: &AccountFiles) -> Facts {
+    let (primary, groups) = files.groups_of(user);
     Facts { gid: primary.unwrap_or(u32::MAX), groups, ..Facts::default() }
 }
 
@@ -207,7 +207,7 @@ fn unheld(when: &toml::Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
 
@@ -241,6 +241,28 @@ mod tests {
         assert!(told("{ mode = \"allow\", patterns = [\"**\"] }").iter().any(|said| said.contains("everybody")));
         let config: Config = toml::from_str("[principals.\"*\"]\nhost_function = \"allow\"\n").unwrap();
         assert_eq!(warnings(&config, Known::default()).len(), 1);
+    }
+
+    #[test]
+    fn two_sections_of_groups_with_a_user_in_common_are_told_with_the_one_that_applies() {
+        let files = AccountFiles {
+            passwd: "ada:x:20001:30002::/:\nbob:x:20002:30009::/:\neve:x:20003:30001::/:\n".to_owned(),
+            group: "agents:x:30001:ada,bob\nfinance:x:30002:bob\nothers:x:30003:\n".to_owned(),
+        };
+        let told = |sections: &[&str]| -> Vec<String> {
+            let text: String = sections.iter().map(|section| format!("[principals.{section:?}]\ncallbacks = \"deny\"\n")).collect();
+            let all = overlaps(&toml::from_str(&text).unwrap(), &files);
+            all.into_iter().map(|warning| format!("{}: {}", warning.place, warning.sentence)).collect()
+        };
+        // Ada by the list of one and her primary group, which decides; Bob by both lists, then by their order.
+        let both = told(&["gid:30001", "gid:30002"]);
+        assert!(both.len() == 1 && both[0].contains("principals.\"gid:30002\": user ada is in gid:30001 and in gid:30002"), "{both:?}");
+        assert!(both[0].contains("gid:30002 applies") && both[0].contains("\"user:ada\" would decide it"), "{both:?}");
+        let by_order = told(&["gid:30001", "gid:30002", "uid:20001"]);
+        assert!(by_order.len() == 1 && by_order[0].contains("user bob") && by_order[0].contains("gid:30001 applies"), "{by_order:?}");
+        for apart in [&["gid:30001", "gid:30003"][..], &["gid:30001", "gid:30002", "uid:20001", "uid:20002"], &["gid:30001"]] {
+            assert_eq!(told(apart), Vec::<String>::new(), "{apart:?}");
+        }
     }
 
     fn pattern() -> impl Strategy<Value = String> {

@@ -50,24 +50,38 @@ impl Accounts for SystemAccounts {
 impl SystemAccounts {
     /// The primary group of a user, and the others.
     pub(crate) fn groups_of(self, user: &str) -> (Option<u32>, Vec<u32>) {
-        let passwd = read("/etc/passwd");
-        let primary = passwd
-            .lines()
-            .map(|line| line.split(':'))
-            .find_map(|mut fields| if fields.next() == Some(user) { fields.nth(2)?.parse().ok() } else { None });
-        let group = read("/etc/group");
-        let has = |line: &&str| line.rsplit(':').next().is_some_and(|members| members.split(',').any(|member| member == user));
-        let others = group.lines().filter(has).filter_map(|line| line.split(':').nth(2)?.parse().ok()).collect();
-        (primary, others)
+        AccountFiles::of_system().groups_of(user)
     }
 }
 
-impl SystemAccounts {
+/// The text of both files, read once for questions about who is in which group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccountFiles {
+    /// As `/etc/passwd`.
+    pub(crate) passwd: String,
+    /// As `/etc/group`.
+    pub(crate) group: String,
+}
+
+impl AccountFiles {
+    /// Those of this system.
+    pub(crate) fn of_system() -> Self {
+        Self { passwd: read("/etc/passwd"), group: read("/etc/group") }
+    }
+
+    /// The primary group of a user, and the others.
+    pub(crate) fn groups_of(&self, user: &str) -> (Option<u32>, Vec<u32>) {
+        let primary = (self.passwd.lines().map(|line| line.split(':')))
+            .find_map(|mut fields| if fields.next() == Some(user) { fields.nth(2)?.parse().ok() } else { None });
+        let has = |line: &&str| line.rsplit(':').next().is_some_and(|members| members.split(',').any(|member| member == user));
+        let others = self.group.lines().filter(has).filter_map(|line| line.split(':').nth(2)?.parse().ok()).collect();
+        (primary, others)
+    }
+
     /// All groups of the user with this id; none for one that the files do not name.
-    pub(crate) fn groups_of_uid(self, uid: u32) -> Vec<u32> {
+    pub(crate) fn groups_of_uid(&self, uid: u32) -> Vec<u32> {
         let number = uid.to_string();
-        let passwd = read("/etc/passwd");
-        let name = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
+        let name = self.passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
         let Some(name) = name.and_then(|fields| fields.first().copied()) else { return Vec::new() };
         let (primary, mut groups) = self.groups_of(name);
         groups.extend(primary);
@@ -75,17 +89,16 @@ impl SystemAccounts {
     }
 
     /// The uids of whoever the files say has this group, with their names.
-    pub(crate) fn members(self, gid: u32) -> Vec<(String, u32)> {
+    pub(crate) fn members(&self, gid: u32) -> Vec<(String, u32)> {
         let number = gid.to_string();
-        let (passwd, group) = (read("/etc/passwd"), read("/etc/group"));
-        let of_group = group.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
+        let of_group = self.group.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&&*number));
         let listed: Vec<&str> = of_group.and_then(|fields| fields.get(3).copied()).into_iter().flat_map(|all| all.split(',')).collect();
         let one = |line: &str| {
             let fields: Vec<&str> = line.split(':').collect();
             let (name, uid, primary) = (*fields.first()?, fields.get(2)?.parse().ok()?, *fields.get(3)?);
             (primary == number || listed.contains(&name)).then(|| (name.to_owned(), uid))
         };
-        passwd.lines().filter_map(one).collect()
+        self.passwd.lines().filter_map(one).collect()
     }
 }
 

@@ -8,12 +8,14 @@ use super::selector::{Accounts, NamedAccounts, Selector, SystemAccounts};
 use super::{Facts, Policy, cases, lint, show};
 use crate::admin::People;
 use crate::config::layers::Layers;
-use crate::config::tool::{DEFAULT_PATH, print};
+use crate::config::tool::DEFAULT_PATH;
 use crate::config::{Config, ConfigFault};
 use crate::host::configured::{self, Catalogue, Kept};
 use crate::host::permission::Kind;
 use crate::host::schema::phrase::{nearest, quoted};
-use crate::survey;
+use crate::say::{self, print};
+use crate::survey::{self, Whose};
+use brig_protocol::escape::ShowPath as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,6 +33,8 @@ pub(crate) enum PolicyTool {
         /// A file of cases whose `[users]` and `[groups]` name ids.
         #[arg(long, value_name = "CASES")]
         names: Option<PathBuf>,
+        #[command(flatten)]
+        whose: Whose,
     },
     /// Run cases: who calls what, and what is to be decided.
     Test {
@@ -57,6 +61,8 @@ pub(crate) enum PolicyTool {
         /// A file of cases whose `[users]` and `[groups]` name ids.
         #[arg(long, value_name = "CASES")]
         names: Option<PathBuf>,
+        #[command(flatten)]
+        whose: Whose,
     },
 }
 
@@ -76,11 +82,13 @@ impl PolicyTool {
     /// is something to be mended first.
     pub(crate) fn run(&self) -> ExitCode {
         let told = match self {
-            Self::Check { file, principal, names } => check(file, principal.as_deref(), names.as_deref()).map(|text| (text, true)),
+            Self::Check { file, principal, names, whose } => {
+                check((file, whose), principal.as_deref(), names.as_deref()).map(|text| (text, true))
+            }
             Self::Test { file } => cases::run(file),
-            Self::Explain { file, principal, function, input, callback, names } => {
+            Self::Explain { file, principal, function, input, callback, names, whose } => {
                 let kind = if *callback { Kind::Callbacks } else { Kind::Functions };
-                explain(file, names.as_deref(), principal, (kind, function), input.as_deref()).map(|text| (text, true))
+                explain((file, whose), names.as_deref(), principal, (kind, function), input.as_deref()).map(|text| (text, true))
             }
         };
         match told {
@@ -90,7 +98,7 @@ impl PolicyTool {
                 ExitCode::from(1)
             }
             Err(fault) => {
-                eprintln!("brigd: {fault}");
+                say::complain(&fault.to_string());
                 ExitCode::from(2)
             }
         }
@@ -109,10 +117,10 @@ fn named(names: Option<&Path>) -> Result<NamedAccounts, ToolFault> {
     names.map_or_else(|| Ok(NamedAccounts::default()), |path| cases::read(path).map(|cases| cases.accounts()))
 }
 
-fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<String, ToolFault> {
+fn check((file, whose): (&Path, &Whose), principal: Option<&str>, names: Option<&Path>) -> Result<String, ToolFault> {
     let accounts = named(names)?;
     let (layers, config, policy) = loaded(file, &accounts)?;
-    let files: Vec<String> = layers.files.iter().map(|file| file.display().to_string()).collect();
+    let files: Vec<String> = layers.files.iter().map(|file| file.shown().to_string()).collect();
     let mut text = format!("policy {} is valid: {}\n", policy.version(), files.join(", "));
     let section = principal.map(|principal| facts(principal, &accounts)).transpose()?.map(|facts| policy.grant(&facts).section.to_string());
     if policy.sections().is_none() {
@@ -124,9 +132,13 @@ fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<S
     for (name, table) in config.principals.iter().filter(|(name, _)| section.as_ref().is_none_or(|section| section == *name)) {
         show::section(name, table, &mut text);
     }
-    let catalogue = functions(&config, file);
-    for disabled in catalogue.iter().flat_map(Catalogue::disabled) {
+    let catalogue = functions(&config, file, whose);
+    let disabled = catalogue.iter().flat_map(Catalogue::disabled);
+    for disabled in disabled.clone() {
         text.push_str(&format!("warning: a file of functions can not be used, `config check` says the same: {disabled}\n"));
+    }
+    if let Some(whom) = survey::as_whom(file, whose).filter(|_| disabled.count() > 0) {
+        text.push_str(&format!("warning: {whom}\n"));
     }
     let briefs = catalogue.as_ref().and_then(Catalogue::briefs);
     let mut warnings = lint::warnings(&config, lint::Known { functions: briefs.as_deref() });
@@ -141,14 +153,14 @@ fn check(file: &Path, principal: Option<&str>, names: Option<&Path>) -> Result<S
 
 /// The functions that are configured beside a policy; nothing where there is no folder: a
 /// policy can be written, and checked, before there are any.
-fn functions(config: &Config, file: &Path) -> Option<Catalogue> {
+fn functions(config: &Config, file: &Path, whose: &Whose) -> Option<Catalogue> {
     let folder = config.functions.folder(Some(file)).filter(|folder| folder.exists())?;
     // Whether there is a state directory is the host's affair, which `config check` looks at.
-    Some(configured::load(&folder, &configured::Source::of_process(), Kept::OnDisk))
+    Some(configured::load(&folder, &survey::source(file, whose), Kept::OnDisk))
 }
 
 fn explain(
-    file: &Path,
+    (file, whose): (&Path, &Whose),
     names: Option<&Path>,
     principal: &str,
     (kind, function): (Kind, &str),
@@ -161,7 +173,7 @@ fn explain(
     let read = input.map(|text| Read::new(text, explain::scopes(&grant, kind)));
     let read = read.transpose().map_err(|fault| ToolFault::Asked(format!("the input {fault}")))?;
     let said = explain::explained(&grant, kind, name, read.as_ref(), &Counters::default());
-    let catalogue = functions(&config, file).filter(|_| kind == Kind::Functions);
+    let catalogue = functions(&config, file, whose).filter(|_| kind == Kind::Functions);
     let note = catalogue.and_then(|catalogue| not_callable(&catalogue, function));
     Ok(format!("{}{}", show::explained(function, &said), note.map(|note| format!("  note: {note}\n")).unwrap_or_default()))
 }

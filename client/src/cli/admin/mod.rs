@@ -12,13 +12,13 @@ pub(crate) use approve::approve;
 pub(crate) use top::top;
 
 use super::exit::Exit;
-use super::terminal::safe_lines;
 use super::{Fault, render, terminal};
 use args::{AdminArgs, AdminCommand, AdminGlobal, AuditCommand, TargetArgs};
 use brig::protocol::admin::{
     AuditTailParams, AuditTailResult, AuditVerifyParams, AuditVerifyResult, EndedResult, EvaluationsListResult, KillParams, PolicyResult,
     PrincipalParams, PrincipalRevokeParams, RestoreParams, RevocationsResult, RevokeParams, StatusResult, method,
 };
+use brig::protocol::escape::line;
 use brig::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,7 +81,7 @@ pub(crate) async fn admin(args: AdminArgs) -> Result<Exit, Fault> {
             admin.tell(method::EVALUATIONS_LIST, &nothing, |list: &EvaluationsListResult| shown::evaluations(&list.evaluations)).await
         }
         AdminCommand::Kill { evaluation, reason } => {
-            let text = format!("{} is ended\n", safe_lines(&evaluation));
+            let text = format!("{} is ended\n", line(&evaluation));
             admin.tell(method::EVALUATIONS_KILL, &KillParams { evaluation, reason }, |_: &Value| text).await
         }
         AdminCommand::Revoke(target) => revoke(&admin, target).await,
@@ -107,11 +107,11 @@ async fn verify(admin: &Admin, anchors: Vec<String>) -> Result<Exit, Fault> {
 
 async fn revoke(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
     let TargetArgs { pattern, principal, reason } = target;
-    let named = safe_lines(pattern.as_deref().or(principal.as_deref()).unwrap_or_default());
+    let named = line(pattern.as_deref().or(principal.as_deref()).unwrap_or_default());
     let text = |ended: &EndedResult| {
         let lasting =
             if ended.persisted { "also after a restart" } else { "until brigd ends: it has no state directory, or could not write there" };
-        let note = ended.note.as_deref().map(|note| format!("note: {}\n", safe_lines(note))).unwrap_or_default();
+        let note = ended.note.as_deref().map(|note| format!("note: {}\n", line(note))).unwrap_or_default();
         let ended = match ended.evaluations {
             0 => "nothing that runs used it".to_owned(),
             1 => "1 evaluation that used it is told".to_owned(),
@@ -129,7 +129,7 @@ async fn revoke(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
 }
 
 async fn restore(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
-    let named = safe_lines(target.pattern.as_deref().or(target.principal.as_deref()).unwrap_or_default());
+    let named = line(target.pattern.as_deref().or(target.principal.as_deref()).unwrap_or_default());
     let text = |_: &Value| format!("{named} is not revoked any more: policy alone says who may use it\n");
     match (target.pattern, target.principal) {
         (Some(pattern), _) => admin.tell(method::FUNCTIONS_RESTORE, &RestoreParams { pattern }, text).await,
@@ -142,12 +142,12 @@ async fn restore(admin: &Admin, target: TargetArgs) -> Result<Exit, Fault> {
 /// What became of the configuration; exit code 1 where a part of it is not used.
 async fn policy(admin: &Admin, method: &str, sentence: &str) -> Result<Exit, Fault> {
     let told: PolicyResult = admin.ask(method, &json!({})).await?;
-    let mut text = format!("{sentence}; the policy that holds is {}\n", safe_lines(&told.policy_version));
+    let mut text = format!("{sentence}; the policy that holds is {}\n", line(&told.policy_version));
     for off in &told.files_off {
-        text.push_str(&format!("NOT USED: {}: {}\n", safe_lines(&off.file), safe_lines(&off.why)));
+        text.push_str(&format!("NOT USED: {}: {}\n", line(&off.file), line(&off.why)));
     }
-    told.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {}\n", safe_lines(warning))));
-    told.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", safe_lines(note))));
+    told.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {}\n", line(warning))));
+    told.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", line(note))));
     admin.print(&told, text);
     Ok(if told.files_off.is_empty() { Exit::Succeeded } else { Exit::Failed })
 }

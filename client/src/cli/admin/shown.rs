@@ -7,7 +7,7 @@ use brig::protocol::admin::{
     ApprovalDetail, ApprovalInfo, ApprovalState, AuditStatus, AuditTailResult, AuditVerifyResult, EvaluationInfo, EvaluationState,
     Revocation, RevocationsResult, StatusResult,
 };
-use brig::protocol::escape::escaped;
+use brig::protocol::escape::{self, escaped};
 use std::borrow::Borrow;
 use std::fmt::Write as _;
 
@@ -28,20 +28,20 @@ fn audit(audit: &AuditStatus) -> String {
 }
 
 pub(super) fn records<R: Borrow<AuditTailResult>>(told: &R) -> String {
-    told.borrow().records.iter().map(|record| format!("{}\n", safe_lines(record.get()))).collect()
+    told.borrow().records.iter().map(|record| format!("{}\n", escape::line(record.get()))).collect()
 }
 
 pub(super) fn verified(checked: &AuditVerifyResult) -> String {
     let mut text = String::new();
-    checked.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", safe_lines(note))));
-    checked.findings.iter().for_each(|finding| text.push_str(&format!("BROKEN: {}\n", safe_lines(finding))));
+    checked.notes.iter().for_each(|note| text.push_str(&format!("note: {}\n", escape::line(note))));
+    checked.findings.iter().for_each(|finding| text.push_str(&format!("BROKEN: {}\n", escape::line(finding))));
     if checked.untold > 0 {
         text.push_str(&format!("BROKEN: and {} more\n", checked.untold));
     }
     let (records, segments) = (checked.records, checked.segments);
     let summary = format!("{records} records ({} to {}) in {segments} segments", checked.first_seq, checked.last_seq);
     text.push_str(&match checked.intact {
-        true => format!("ok: {summary}; the last has the hash {}\n", safe_lines(&checked.hash)),
+        true => format!("ok: {summary}; the last has the hash {}\n", line(&checked.hash)),
         false => format!("broken: {summary} are as they were written, and the above is wrong\n"),
     });
     text
@@ -56,7 +56,7 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
          evaluations  {} run, {} wait; {} vms\n\
          policy       {}\n\
          approvals    {} wait\n\
-         revoked      {} function patterns, {} principals\n\
+         revoked      {} function patterns, {} principals{}\n\
          audit        {}\n\
          journal      {}, {}; {} evaluations go on detached\n",
         line(&status.version),
@@ -76,6 +76,7 @@ pub(super) fn status<S: Borrow<StatusResult>>(status: &S) -> String {
         status.approvals_waiting,
         status.functions_revoked,
         status.principals_revoked,
+        if status.revocations_unwritten { "; NOT WRITTEN DOWN YET: a restart now brings back what was before" } else { "" },
         audit(&status.audit),
         line(&status.journal.place),
         if status.journal.durable { "outlives brigd" } else { "ends with brigd" },

@@ -4,6 +4,7 @@
 //! host that is wrong in any way. Never opens a credential.
 
 use super::{Finding, Grade};
+use brig::protocol::escape::ShowPath as _;
 use rustix::process::{Resource, getrlimit};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -105,7 +106,7 @@ pub(super) const ADMIN: (&str, &str) = (ADMIN_SOCKET, "brigd");
 /// Who may connect is what mode and group say. Which group is right is known of the
 /// service's own sockets only.
 pub(super) fn socket(root: &Path, what: &str, path: &Path, (service, group): (&str, &str)) -> Finding {
-    let shown = path.display().to_string();
+    let shown = path.shown().to_string();
     let facts = match fs::metadata(root.join(path.strip_prefix("/").unwrap_or(path))) {
         Ok(facts) => facts,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Finding::good(what, format!("{shown} is not there")),
@@ -166,7 +167,7 @@ fn credentials(root: &Path) -> Finding {
     match fs::read_dir(&folder) {
         Ok(entries) => wrong.extend(entries.flatten().filter_map(|entry| {
             let facts = entry.metadata().ok()?;
-            open(&facts).then(|| format!("{} has mode {:04o}", entry.file_name().to_string_lossy(), facts.mode() & 0o777))
+            open(&facts).then(|| format!("{} has mode {:04o}", Path::new(&entry.file_name()).shown(), facts.mode() & 0o777))
         })),
         Err(_) if wrong.is_empty() => {
             return Finding::good("credentials", format!("/{CREDENTIALS} is closed to this user, as it should be"));

@@ -7,6 +7,7 @@
 use super::server::Server;
 use crate::cli::exit::Exit;
 use crate::cli::{Fault, read, terminal};
+use brig::protocol::escape::ShowPath as _;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
@@ -89,9 +90,9 @@ pub(super) async fn serve(listen: Listen, server: Server) -> Result<Exit, Fault>
     let fault = |what: &str, fault: std::io::Error| Fault::usage(format!("{what} can not be listened on: {fault}"));
     match listen {
         Listen::Unix(path) => {
-            let listener = bind_unix(&path).await.map_err(|why| fault(&path.display().to_string(), why))?;
+            let listener = bind_unix(&path).await.map_err(|why| fault(&path.shown().to_string(), why))?;
             let _socket = OwnSocket(path.clone());
-            terminal::err(&format!("brig: MCP over HTTP on unix:{}\n", path.display()));
+            terminal::err(&format!("brig: MCP over HTTP on unix:{}\n", path.shown()));
             let service = service(server, vec!["localhost".to_owned()], false);
             accept(service, None, async || listener.accept().await.map(|(stream, _)| stream)).await
         }

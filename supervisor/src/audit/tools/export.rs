@@ -3,6 +3,8 @@
 use super::show::Shown;
 use super::{Outcome, Place, ToolFault};
 use crate::audit::segment::{self, Line, Lines};
+use crate::say;
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::names::Pattern;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -56,9 +58,9 @@ impl ExportArgs {
     pub(super) fn run(&self, out: &mut impl Write) -> Result<Outcome, ToolFault> {
         let folder = self.place.folder()?;
         let unreadable = |place: String, fault: std::io::Error| ToolFault::Said(format!("{place} can not be read: {fault}"));
-        let numbers = segment::list(&folder).map_err(|fault| unreadable(folder.display().to_string(), fault))?;
+        let numbers = segment::list(&folder).map_err(|fault| unreadable(folder.shown().to_string(), fault))?;
         if numbers.is_empty() {
-            return Err(ToolFault::Said(format!("{} has no audit records", folder.display())));
+            return Err(ToolFault::Said(format!("{} has no audit records", folder.shown())));
         }
         if self.format == Format::Csv {
             writeln!(out, "{},more", COLUMNS.join(","))?;
@@ -111,7 +113,7 @@ impl ExportArgs {
 }
 
 fn broken(number: u64, line: u64) -> Outcome {
-    eprintln!("brigd audit: {}:{line} is not a record as it was written: run brigd audit verify", segment::name(number));
+    say::of("brigd audit", &format!("{}:{line} is not a record as it was written: run brigd audit verify", segment::name(number)));
     Outcome::Broken
 }
 

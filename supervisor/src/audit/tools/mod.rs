@@ -11,6 +11,8 @@ use super::record::Hash;
 use super::verify::{Report, verify};
 use crate::config::Config;
 use crate::config::tool::DEFAULT_PATH;
+use crate::say;
+use brig_protocol::escape::ShowPath as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,7 +84,7 @@ impl AuditTool {
             // Whoever reads has enough.
             Err(ToolFault::Output(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(fault) => {
-                eprintln!("brigd audit: {fault}");
+                say::of("brigd audit", &fault.to_string());
                 ExitCode::from(2)
             }
         }
@@ -96,7 +98,7 @@ impl Place {
         }
         match &self.config {
             Some(file) => {
-                let said = || ToolFault::Said(format!("{} sets no audit.dir: records go to the log; {NAME_IT}", file.display()));
+                let said = || ToolFault::Said(format!("{} sets no audit.dir: records go to the log; {NAME_IT}", file.shown()));
                 configured(file)?.ok_or_else(said)
             }
             None => usual(Path::new(DEFAULT_PATH), Path::new(FOLDER)),
@@ -124,8 +126,8 @@ fn usual(file: &Path, folder: &Path) -> Result<PathBuf, ToolFault> {
     if is_there(folder) {
         return Ok(folder.to_owned());
     }
-    let why = if is_there(file) { format!("{} sets no audit.dir", file.display()) } else { format!("there is no {}", file.display()) };
-    Err(ToolFault::Said(format!("it is not known where the audit records are: {why}, and there is no {}; {NAME_IT}", folder.display())))
+    let why = if is_there(file) { format!("{} sets no audit.dir", file.shown()) } else { format!("there is no {}", file.shown()) };
+    Err(ToolFault::Said(format!("it is not known where the audit records are: {why}, and there is no {}; {NAME_IT}", folder.shown())))
 }
 
 /// A hash as it is printed.

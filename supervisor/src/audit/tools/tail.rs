@@ -3,6 +3,8 @@
 use super::show::Shown;
 use super::{Outcome, Place, ToolFault};
 use crate::audit::segment;
+use crate::say;
+use brig_protocol::escape::ShowPath as _;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -52,14 +54,14 @@ impl Cursor {
 }
 
 fn unreadable(path: &Path, fault: &std::io::Error) -> ToolFault {
-    ToolFault::Said(format!("{} can not be read: {fault}", path.display()))
+    ToolFault::Said(format!("{} can not be read: {fault}", path.shown()))
 }
 
 /// The last lines of a folder, and the place after them.
 fn last_lines(folder: &Path, lines: usize) -> Result<(VecDeque<Vec<u8>>, Cursor), ToolFault> {
     let numbers = segment::list(folder).map_err(|fault| unreadable(folder, &fault))?;
     let Some(newest) = numbers.last().copied() else {
-        return Err(ToolFault::Said(format!("{} has no audit records", folder.display())));
+        return Err(ToolFault::Said(format!("{} has no audit records", folder.shown())));
     };
     let mut last = VecDeque::new();
     let mut cursor = Cursor::open(folder, newest)?;
@@ -153,7 +155,7 @@ impl TailArgs {
             Some(shown) => writeln!(out, "{}", shown.line())?,
             None => {
                 *outcome = Outcome::Broken;
-                eprintln!("brigd audit: a line is not a record as it was written: run brigd audit verify");
+                say::of("brigd audit", "a line is not a record as it was written: run brigd audit verify");
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 use super::ownership::{self, Privacy};
 use crate::host::redact::LEAST_BYTES;
+use brig_protocol::escape::ShowPath as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Source {
         check_name(name)?;
         let (path, privacy) = match (file, &self.folder) {
             (Some(file), _) if file.is_absolute() => (file.to_owned(), Privacy::OwnerOnly),
-            (Some(file), _) => return Err(format!("names the file {}; the path must be absolute", file.display())),
+            (Some(file), _) => return Err(format!("names the file {}; the path must be absolute", file.shown())),
             (None, Some(folder)) => (folder.join(name), Privacy::NotByOthers),
             (None, None) => {
                 return Err("has no `file`, and brigd was started without $CREDENTIALS_DIRECTORY; name a file, or add \

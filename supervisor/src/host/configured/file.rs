@@ -4,6 +4,7 @@
 //! what is expected there, and the nearest spelling. Never reads what a value means.
 
 use crate::audit::Disclosure;
+use crate::config::faults;
 use crate::host::schema::phrase::nearest;
 use brig_protocol::client::{Effect, Retry};
 use brig_protocol::spelling::unknown_name;
@@ -218,16 +219,17 @@ impl<'de> Deserialize<'de> for ArgumentEntry {
 /// Reads a file.
 ///
 /// # Errors
-/// A sentence that begins with the line.
+/// What is wrong, each thing after its line.
 pub(super) fn parse(text: &str) -> Result<CollectionFile, String> {
-    toml::from_str(text).map_err(|fault| {
+    let worded = |fault: &toml::de::Error| {
         let line = fault.span().map(|span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);
         let message = fault.message().lines().next().unwrap_or_default().to_owned();
         let place = line.map_or_else(String::new, |line| format!("line {line}: "));
         let near = unknown_name(&message).and_then(|(given, known)| nearest(given, known));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("{place}{message}{near}")
-    })
+    };
+    faults::read(text).map_err(|all| all.iter().map(worded).collect::<Vec<_>>().join("; "))
 }
 
 /// A value of the file as JSON.

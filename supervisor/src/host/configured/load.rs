@@ -15,6 +15,7 @@ use crate::host::redact::{Planted, Redactor};
 use crate::host::schema::{Schema, payload};
 use crate::host::turns::Turns;
 use brig_protocol::client::{Effect, ExampleShown};
+use brig_protocol::escape::ShowPath as _;
 use brig_protocol::limits::{FUNCTION_TIMEOUT_MAX_MS, REGISTERED_FUNCTIONS, SCHEMA_BYTES};
 use brig_protocol::names;
 use serde_json::value::RawValue;
@@ -166,7 +167,7 @@ fn draft(path: &Path, source: &Source, before: &[Draft]) -> Result<Draft, String
         .map_err(|fault| format!("name: {:?} can not be a name: {fault}", brig_protocol::escape::escaped(&name, 100)))?;
     let command = names::kebab(&name);
     if let Some(other) = before.iter().find(|other| names::kebab(&other.name) == command) {
-        return Err(format!("is the collection {:?}, as is {}; rename one", name, other.path.display()));
+        return Err(format!("is the collection {:?}, as is {}; rename one", name, other.path.shown()));
     }
     if file.functions.is_empty() {
         return Err("has no functions: write [functions.NAME]".to_owned());

@@ -28,6 +28,7 @@ use super::turns::{Turn, Turns};
 use crate::audit::Disclosure;
 use brig_protocol::client::{Effect, ExampleShown, FunctionListed, FunctionsDescribeResult, Operation, Retry};
 use brig_protocol::codes::CallCode;
+use brig_protocol::escape::{ShowPath as _, line};
 use brig_protocol::names;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -205,7 +206,7 @@ pub(crate) struct Disabled {
 
 impl std::fmt::Display for Disabled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.fault)
+        write!(f, "{}: {}", self.file.shown(), line(&self.fault))
     }
 }
 

@@ -4,6 +4,7 @@
 //! can change, and, for credentials, read. Never follows a name twice: what is judged is
 //! what was opened.
 
+use brig_protocol::escape::ShowPath as _;
 use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -34,7 +35,7 @@ pub(crate) fn read(path: &Path, most: usize, privacy: Privacy) -> Result<Vec<u8>
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_for(path: &Path, most: usize, privacy: Privacy, own: u32) -> Result<Vec<u8>, String> {
-    let shown = path.display();
+    let shown = path.shown();
     // Not to wait for whoever might write into a pipe of that name.
     let opened = File::options().read(true).custom_flags(libc_nonblock()).open(path);
     let file = opened.map_err(|fault| format!("can not be read from {shown}: {fault}"))?;
@@ -62,7 +63,7 @@ pub(crate) fn check(path: &Path, about: &Metadata, privacy: Privacy) -> Result<(
 }
 
 fn check_for(path: &Path, about: &Metadata, privacy: Privacy, own: u32) -> Result<(), String> {
-    let (uid, mode, shown) = (about.uid(), about.mode() & 0o7777, path.display());
+    let (uid, mode, shown) = (about.uid(), about.mode() & 0o7777, path.shown());
     if uid != 0 && uid != own {
         return Err(format!("can not be taken from {shown}: it belongs to user {uid}; it must be root's, or that of brigd's user ({own})"));
     }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::cache::SchemaCache;
-use super::{Schema, payload};
+use super::{STEPS, Schema, payload};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -425,4 +425,32 @@ async fn the_longest_chain_at_the_deepest_place_stays_on_its_stack() {
     let judges = crate::host::call::Judges::default();
     let judged = judges.run(0, cost, move || schema.holds(&payload::tree(&text).unwrap())).await;
     assert!(judged.is_some());
+}
+
+/// A chain of so many subschemas at each level of a payload.
+fn chain(links: usize) -> Result<Schema, super::SchemaFault> {
+    let mut defs = serde_json::Map::new();
+    for link in 0..links {
+        defs.insert(format!("a{link}"), json!({"$ref": format!("#/$defs/a{}", link + 1)}));
+    }
+    defs.insert(format!("a{links}"), json!({"properties": {"p": {"$ref": "#/$defs/a0"}}}));
+    Schema::compile(&json!({"$ref": "#/$defs/a0", "$defs": defs}).to_string())
+}
+
+#[test]
+fn a_schema_that_could_outgrow_its_stack_is_none_and_the_longest_that_is_one_does_not() {
+    let mut longest = None;
+    for links in 50..250 {
+        match chain(links) {
+            Ok(schema) => longest = Some(schema),
+            Err(fault) => {
+                assert!(fault.to_string().contains("in a row for one place of the value; at most 200"), "{fault}");
+                break;
+            }
+        }
+    }
+    assert!(chain(249).is_err());
+    let deepest = payload::measure(&format!("{}1{}", "{\"p\":".repeat(511), "}".repeat(511))).unwrap();
+    let cost = longest.unwrap().cost(deepest).unwrap();
+    assert!(cost.steps > 90_000 && cost.steps <= STEPS, "{cost:?}");
 }

@@ -10,6 +10,7 @@ use crate::host::configured::file::{ArgumentEntry, CommandEntry, PassEntry};
 use crate::host::configured::ownership::{self, Privacy};
 use crate::host::configured::users::Users;
 use crate::keeper::enter::Limits;
+use brig_protocol::escape::ShowPath as _;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(super) fn made(draft: &Draft, entry: &CommandEntry, timeout_ms: u64, schema:
     check_program(&entry.program)?;
     let folder = entry.folder.clone().unwrap_or_else(|| PathBuf::from("/"));
     if !folder.is_absolute() {
-        return Err(format!(".folder is {}; the path must be absolute", folder.display()));
+        return Err(format!(".folder is {}; the path must be absolute", folder.shown()));
     }
     let umask = entry.umask.as_deref().unwrap_or("0077");
     let umask = u32::from_str_radix(umask, 8).ok().filter(|mask| *mask <= 0o777).ok_or(".umask must be octal, as \"0077\"")?;
@@ -100,12 +101,12 @@ fn passed(draft: &Draft, entry: &CommandEntry) -> Result<Vec<Passed>, String> {
 /// A program that others could replace is theirs, not the operator's.
 fn check_program(program: &Path) -> Result<(), String> {
     if !program.is_absolute() {
-        return Err(format!(".program is {}; the path must be absolute", program.display()));
+        return Err(format!(".program is {}; the path must be absolute", program.shown()));
     }
-    let about = std::fs::metadata(program).map_err(|fault| format!(".program {}: {fault}", program.display()))?;
+    let about = std::fs::metadata(program).map_err(|fault| format!(".program {}: {fault}", program.shown()))?;
     let executable = std::os::unix::fs::MetadataExt::mode(&about) & 0o111 != 0;
     if !about.is_file() || !executable {
-        return Err(format!(".program {} is not a program: no file, or not executable", program.display()));
+        return Err(format!(".program {} is not a program: no file, or not executable", program.shown()));
     }
     ownership::check(program, &about, Privacy::Readable).map_err(|fault| format!(".program {fault}"))
 }
