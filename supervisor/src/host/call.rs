@@ -18,7 +18,7 @@ mod waiting;
 #[path = "call_tests.rs"]
 mod tests;
 
-pub(crate) use judges::Judges;
+pub(crate) use judges::{Audience, Judges};
 
 use super::callback::{CallAnswer, Callback, Delivery};
 use super::configured::{CallFacts, Place, Running};
@@ -234,7 +234,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             return Err(too_late(function, Stop::Revoked));
         }
         let cost = if claimed.input_length() > judges::INLINE_BYTES { Some(claimed.worst_cost()) } else { claimed.cost() };
-        let judged = self.judges.run(self.principal.uid, cost.unwrap_or(Cost::NONE), move || claimed.judged()).await;
+        let judged = self.judges.run_while(self.principal.uid, cost.unwrap_or(Cost::NONE), move |audience| claimed.judged(audience)).await;
         judged.unwrap_or_else(|| Err(Refused::new(CallCode::InvalidInput, "the input could not be checked, so the call did not run")))
     }
 

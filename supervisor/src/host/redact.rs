@@ -2,14 +2,16 @@
 //!
 //! Owns the one list of forms in which a credential is looked for, and putting
 //! `[redacted:NAME]` in its place: as it is, in base64 (standard and URL alphabet, with
-//! whatever stands before it), in hexadecimal, and each long line of one that has several;
+//! whatever stands before it), in hexadecimal, with its quotes doubled or taken out of a
+//! shell's, and each long line of one that has several;
 //! each of these also where any of its characters are percent-encoded, escaped with a
 //! backslash, or HTML entities, mixed and up to three times over ([`decoded`]), and a space
 //! is a `+`. Never holds back a text: what can not be mended is refused by its caller.
 //!
 //! What it can not see: a credential cut into parts, compressed, encrypted, encoded twice
 //! in base64 or hexadecimal, in base64 with line breaks, in UTF-16, quoted-printable or
-//! punycode, or with HTML's names for characters outside of ASCII. That a function gives a
+//! punycode, with HTML's names for characters outside of ASCII, or behind escapes that only
+//! one language has (PowerShell's backtick, Perl's and Python's names of characters, trigraphs). That a function gives a
 //! credential away at all is a fault of the function; this is the net below it.
 //!
 //! The forms are copies of the credentials. They live as long as brigd, in a process that
@@ -82,6 +84,13 @@ impl std::fmt::Debug for Redactor {
 #[error("the forms of the credentials could not be compiled: {0}")]
 pub(crate) struct RedactFault(#[from] aho_corasick::BuildError);
 
+/// Whether anybody still awaits what is looked through: a long text of escapes takes time.
+pub(crate) type Wanted<'a> = &'a dyn Fn() -> bool;
+
+/// Nobody awaits it any more, so nothing of it may be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct GivenUp;
+
 impl Redactor {
     /// One that looks for these.
     ///
@@ -99,7 +108,11 @@ impl Redactor {
                 exact.extend(exact_forms(part).into_iter().map(|(form, cut)| (form, of, cut)));
                 folded.extend(folded_forms(part).into_iter().map(|form| (form, of, false)));
                 spaced.extend(
-                    [part.to_vec(), decoded::plain(part)].iter().filter_map(|text| spaced_form(text)).map(|form| (form, of, false)),
+                    exact_forms(part)
+                        .iter()
+                        .filter(|(_, cut)| !cut)
+                        .filter_map(|(text, _)| spaced_form(text))
+                        .map(|form| (form, of, false)),
                 );
             }
         }
@@ -127,44 +140,64 @@ impl Redactor {
     /// The text with a mark in the place of each credential; the same text when there is
     /// none in it.
     pub(crate) fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some(forms) = &self.forms else { return Cow::Borrowed(text) };
-        let found = forms.find(text.as_bytes());
-        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(forms.marked(text, &found)) }
+        self.clean_while(text, &|| true).unwrap_or_default()
+    }
+
+    /// The same while somebody awaits it: `wanted` is asked every now and then.
+    ///
+    /// # Errors
+    /// [`GivenUp`]: nobody does any more.
+    pub(crate) fn clean_while<'t>(&self, text: &'t str, wanted: Wanted<'_>) -> Result<Cow<'t, str>, GivenUp> {
+        let Some(forms) = &self.forms else { return Ok(Cow::Borrowed(text)) };
+        let found = forms.find(text.as_bytes(), wanted)?;
+        Ok(if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(forms.marked(text, &found)) })
     }
 
     /// The same for a JSON text, which stays one: strings are looked at as what they
     /// mean, however they are escaped, and a number that is a credential becomes a
     /// string. `None`: there is none in it.
+    #[cfg(test)]
     pub(crate) fn clean_json(&self, text: &str) -> Option<String> {
-        let forms = self.forms.as_ref()?;
-        if !text.contains('\\') && forms.find(text.as_bytes()).is_empty() {
-            return None;
+        self.clean_json_while(text, &|| true).unwrap_or_default()
+    }
+
+    /// The same while somebody awaits it.
+    ///
+    /// # Errors
+    /// [`GivenUp`]: nobody does any more.
+    pub(crate) fn clean_json_while(&self, text: &str, wanted: Wanted<'_>) -> Result<Option<String>, GivenUp> {
+        let Some(forms) = &self.forms else { return Ok(None) };
+        if !text.contains('\\') && forms.find(text.as_bytes(), wanted)?.is_empty() {
+            return Ok(None);
         }
         let mut out = String::with_capacity(text.len());
         let mut changed = false;
         let mut rest = text;
         while let Some((before, string, after)) = next_string(rest) {
-            changed |= forms.write_bare(before, &mut out);
-            changed |= forms.write_string(string, &mut out);
+            changed |= forms.write_bare(before, &mut out, wanted)?;
+            changed |= forms.write_string(string, &mut out, wanted)?;
             rest = after;
         }
-        changed |= forms.write_bare(rest, &mut out);
-        changed.then_some(out)
+        changed |= forms.write_bare(rest, &mut out, wanted)?;
+        Ok(changed.then_some(out))
     }
 }
 
 impl Forms {
     /// All places, in order, none within another.
-    fn find(&self, text: &[u8]) -> Vec<Found> {
+    fn find(&self, text: &[u8], wanted: Wanted<'_>) -> Result<Vec<Found>, GivenUp> {
         let mut all = self.matches(text);
         for copy in decoded::copies(text) {
+            if !wanted() {
+                return Err(GivenUp);
+            }
             let found = merged(self.matches(copy.bytes()));
             if !found.is_empty() {
                 let places = copy.back(text, found.iter().map(|found| (found.start, found.end)).collect());
                 all.extend(found.iter().zip(places).map(|(found, (start, end))| Found { start, end, of: found.of }));
             }
         }
-        merged(all)
+        Ok(merged(all))
     }
 
     /// All places of a text as it stands.
@@ -203,10 +236,10 @@ impl Forms {
     }
 
     /// What stands between strings. Whether anything was found.
-    fn write_bare(&self, text: &str, out: &mut String) -> bool {
-        if self.find(text.as_bytes()).is_empty() {
+    fn write_bare(&self, text: &str, out: &mut String, wanted: Wanted<'_>) -> Result<bool, GivenUp> {
+        if self.find(text.as_bytes(), wanted)?.is_empty() {
             out.push_str(text);
-            return false;
+            return Ok(false);
         }
         let is_scalar = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
         let mut rest = text;
@@ -215,7 +248,7 @@ impl Forms {
             let (before, tail) = rest.split_at(start);
             let (scalar, after) = tail.split_at(tail.find(|c| !is_scalar(c)).unwrap_or(tail.len()));
             out.push_str(before);
-            let found = self.find(scalar.as_bytes());
+            let found = self.find(scalar.as_bytes(), wanted)?;
             if found.is_empty() {
                 out.push_str(scalar);
             } else {
@@ -225,37 +258,37 @@ impl Forms {
             rest = after;
         }
         out.push_str(rest);
-        changed
+        Ok(changed)
     }
 
     /// One string with its quotes. Whether anything was found.
-    fn write_string(&self, string: &str, out: &mut String) -> bool {
+    fn write_string(&self, string: &str, out: &mut String, wanted: Wanted<'_>) -> Result<bool, GivenUp> {
         let Ok(meant) = serde_json::from_str::<String>(string) else {
             // Half a pair of surrogates, which other readers take; or no string at all.
-            return self.write_odd(string, out);
+            return self.write_odd(string, out, wanted);
         };
-        let found = self.find(meant.as_bytes());
+        let found = self.find(meant.as_bytes(), wanted)?;
         if found.is_empty() {
             out.push_str(string);
-            return false;
+            return Ok(false);
         }
         out.push_str(&quoted(&self.marked(&meant, &found)));
-        true
+        Ok(true)
     }
 
     /// A string that has no meaning here, as it is written.
-    fn write_odd(&self, string: &str, out: &mut String) -> bool {
-        let found = self.find(string.as_bytes());
+    fn write_odd(&self, string: &str, out: &mut String, wanted: Wanted<'_>) -> Result<bool, GivenUp> {
+        let found = self.find(string.as_bytes(), wanted)?;
         let Some(first) = found.first() else {
             out.push_str(string);
-            return false;
+            return Ok(false);
         };
         let clean = self.marked(string, &found);
         let stays = serde_json::from_str::<&serde_json::value::RawValue>(&clean).is_ok();
         // A place may begin or end within an escape: then there is nothing to keep of it.
         let whole = || quoted(&self.marked("", &[Found { start: 0, end: 0, of: first.of }]));
         out.push_str(&if stays { clean } else { whole() });
-        true
+        Ok(true)
     }
 }
 

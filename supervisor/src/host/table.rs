@@ -9,6 +9,7 @@
 
 use super::configured::Configured;
 use super::permission::{self, Origin, Question, Scope, ScopeSet};
+use super::redact::{GivenUp, Wanted};
 use super::schema::cache::SchemaCache;
 use super::schema::{Schema, SchemaFault};
 use crate::audit::{Disclosure, Payload};
@@ -77,9 +78,12 @@ impl Function {
     }
 
     /// An input of it, as it is recorded: never with a credential.
-    pub(crate) fn recorded(&self, text: &str) -> Payload {
-        let clean = self.configured().and_then(|configured| configured.clean(text));
-        Payload::shown(text, clean.as_deref().unwrap_or(text), self.audit, self.input.as_deref())
+    ///
+    /// # Errors
+    /// [`GivenUp`]: nobody awaits it any more.
+    pub(crate) fn recorded(&self, text: &str, wanted: Wanted<'_>) -> Result<Payload, GivenUp> {
+        let clean = self.configured().map(|configured| configured.clean(text, wanted)).transpose()?.flatten();
+        Ok(Payload::shown(text, clean.as_deref().unwrap_or(text), self.audit, self.input.as_deref()))
     }
 }
 

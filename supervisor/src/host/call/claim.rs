@@ -4,6 +4,7 @@
 //! budgets, then recorded; each state can only be made from the one before, and only a
 //! recorded call can be begun and delivered. Never talks to a client.
 
+use super::Audience;
 use crate::audit::{AuditSink, Call, Event, Payload};
 use crate::host::configured::{CallFacts, Prepared};
 use crate::host::permission::{self, AskTerms, Input, Permit, Question, Refusal, ScopeSet};
@@ -152,8 +153,8 @@ impl Claimed {
     }
 
     /// Both judgements, one after the other. Takes time: see [`Claimed::cost`].
-    pub(super) fn judged(self) -> Result<Valid, Refused> {
-        self.permitted()?.valid()
+    pub(super) fn judged(self, audience: &Audience) -> Result<Valid, Refused> {
+        self.permitted()?.valid(audience)
     }
 
     /// Asks policy. Rules that look at the input need it to be readable.
@@ -205,7 +206,7 @@ impl Claimed {
 }
 
 impl Permitted {
-    fn valid(self) -> Result<Valid, Refused> {
+    fn valid(self, audience: &Audience) -> Result<Valid, Refused> {
         let Self { claimed, permit, tree } = self;
         let function = claimed.function()?;
         let counts = claimed.within_bounds(function)?;
@@ -229,7 +230,8 @@ impl Permitted {
             // that is there twice: only what has one tree is asked about.
             claimed.readable(function)?;
         }
-        let input = function.recorded(claimed.input.get());
+        let input = function.recorded(claimed.input.get(), &|| audience.still());
+        let input = input.map_err(|_| Refused::new(CallCode::Cancelled, format!("{}: nobody awaits it any more", function.full_name)))?;
         Ok(Valid { claimed, permit, input, prepared })
     }
 }

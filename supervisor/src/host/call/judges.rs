@@ -2,10 +2,12 @@
 //!
 //! Owns how many run at once and how much stack each gets. Never runs one on an
 //! async thread; a judgement cannot be stopped once it runs, so its cost is bounded
-//! before it starts.
+//! before it starts; one that is long and can end early is told when nobody waits.
 
 use crate::host::schema::{Cost, STEP_BYTES};
 use crate::host::turns::Turns;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use tokio::sync::oneshot;
 
@@ -32,20 +34,55 @@ impl Judges {
     /// and the turn stays with it.
     /// Nothing comes back when no thread could be made or the work panicked.
     pub(crate) async fn run<T: Send + 'static>(&self, uid: u32, cost: Cost, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        self.run_while(uid, cost, |_| work()).await
+    }
+
+    /// The same for work that can end before its time: it is told whether anybody waits.
+    pub(crate) async fn run_while<T: Send + 'static>(
+        &self,
+        uid: u32,
+        cost: Cost,
+        work: impl FnOnce(&Audience) -> T + Send + 'static,
+    ) -> Option<T> {
+        let waiting = Waiting::default();
+        let audience = waiting.0.clone();
         if cost.within(INLINE) {
-            return Some(work());
+            return Some(work(&audience));
         }
         let turn = self.turns.take(uid).await?;
         let (answer, answered) = oneshot::channel();
         let steps = usize::try_from(cost.steps).unwrap_or(usize::MAX);
         let stack = BASE_BYTES.saturating_add(steps.saturating_mul(STEP_BYTES));
         let body = move || {
-            let outcome = work();
+            let outcome = work(&audience);
             drop(turn);
             drop(answer.send(outcome));
         };
         let _detached = thread::Builder::new().name("brig-judge".to_owned()).stack_size(stack).spawn(body).ok()?;
-        answered.await.ok()
+        let outcome = answered.await.ok();
+        drop(waiting);
+        outcome
+    }
+}
+
+/// Whether somebody awaits a judgement; for the judgement itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Audience(Arc<AtomicBool>);
+
+/// Whoever waits. Dropped, nobody does.
+#[derive(Default)]
+struct Waiting(Audience);
+
+impl Audience {
+    /// Whether it is worth going on.
+    pub(crate) fn still(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -67,5 +104,20 @@ mod tests {
         assert_eq!(judges.run(2, Cost::LONG, || 2).await, Some(2));
         drop(done);
         assert_eq!(judges.run(1, Cost::LONG, || 1).await, Some(1));
+    }
+    #[tokio::test]
+    async fn a_judgement_hears_that_nobody_awaits_it_any_more() {
+        let judges = Judges { turns: Turns::new(2) };
+        let (said, hears) = mpsc::channel();
+        let mut first = Box::pin(judges.run_while(1, Cost::LONG, move |audience| {
+            while audience.still() {
+                thread::yield_now();
+            }
+            said.send(()).ok();
+        }));
+        assert!((&mut first).now_or_never().is_none());
+        assert!(hears.try_recv().is_err());
+        drop(first);
+        assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok(()));
     }
 }

@@ -17,7 +17,7 @@ use super::credentials::Credential;
 use super::file::{Input, Output};
 use super::run::{Finished, Label};
 use crate::host::callback::CallAnswer;
-use crate::host::redact::Redactor;
+use crate::host::redact::{GivenUp, Redactor, Wanted};
 use crate::keeper::enter::{Ids, Limits, Orders};
 use brig_protocol::client::CallFailure;
 use brig_protocol::codes::CallCode;
@@ -123,55 +123,64 @@ impl Command {
     }
 
     /// What an end means. Nothing of what the program wrote passes but through `redactor`.
-    pub(super) fn answer(&self, finished: Finished, label: Label<'_>, redactor: &Redactor) -> CallAnswer {
-        let redactor = Telling { redactor, label };
+    ///
+    /// # Errors
+    /// [`GivenUp`]: nobody awaits it any more.
+    pub(super) fn answer(
+        &self,
+        finished: Finished,
+        label: Label<'_>,
+        (redactor, wanted): (&Redactor, Wanted<'_>),
+    ) -> Result<CallAnswer, GivenUp> {
+        let redactor = Telling { redactor, wanted, label };
         let Some(status) = finished.status else {
-            return CallAnswer::Crashed("its end was not seen".to_owned());
+            return Ok(CallAnswer::Crashed("its end was not seen".to_owned()));
         };
         if finished.not_started {
-            return failed("the program could not be started; the log of brigd says why");
+            return Ok(failed("the program could not be started; the log of brigd says why"));
         }
         if let Some(signal) = status.signal() {
             let known = nix::sys::signal::Signal::try_from(signal);
             let name = known.map_or_else(|_| format!("signal {signal}"), |known| known.as_str().to_owned());
-            return CallAnswer::Crashed(format!("its program was ended by {name}"));
+            return Ok(CallAnswer::Crashed(format!("its program was ended by {name}")));
         }
         let code = status.code().unwrap_or(-1);
         if code == 0 {
             return self.output(finished, &redactor);
         }
-        if let Some(failure) = described_failure(&finished, &redactor) {
-            return failure;
+        if let Some(failure) = described_failure(&finished, &redactor)? {
+            return Ok(failure);
         }
         if SYSEXITS.contains(&code) || u8::try_from(code).is_ok_and(|code| self.failure_codes.contains(&code)) {
-            return failed(&format!("the program failed with exit code {code}{}", meaning(code)));
+            return Ok(failed(&format!("the program failed with exit code {code}{}", meaning(code))));
         }
-        CallAnswer::Crashed(format!("its program ended with exit code {code}, which says nothing of what it did"))
+        Ok(CallAnswer::Crashed(format!("its program ended with exit code {code}, which says nothing of what it did")))
     }
 
-    fn output(&self, finished: Finished, redactor: &Telling<'_>) -> CallAnswer {
+    fn output(&self, finished: Finished, redactor: &Telling<'_>) -> Result<CallAnswer, GivenUp> {
         let bytes = finished.output.len();
         let spoilt = |code, fault: String| CallAnswer::Spoilt { code, fault, bytes };
         if self.output == Output::None {
-            return CallAnswer::Output(RawValue::NULL.to_owned());
+            return Ok(CallAnswer::Output(RawValue::NULL.to_owned()));
         }
         if finished.overlong {
-            return spoilt(CallCode::OutputTooLarge, "is longer than it may be (outputBytes; limits.output_bytes raises it)".to_owned());
+            let fault = "is longer than it may be (outputBytes; limits.output_bytes raises it)";
+            return Ok(spoilt(CallCode::OutputTooLarge, fault.to_owned()));
         }
         let Ok(text) = String::from_utf8(finished.output) else {
-            return spoilt(CallCode::InvalidOutput, "is not UTF-8".to_owned());
+            return Ok(spoilt(CallCode::InvalidOutput, "is not UTF-8".to_owned()));
         };
         let text = if self.output == Output::Text {
             let line = text.strip_suffix('\n').unwrap_or(&text);
-            Value::from(redactor.clean(line)).to_string()
+            Value::from(redactor.clean(line)?).to_string()
         } else {
-            redactor.clean_json(text.trim()).unwrap_or_else(|| text.trim().to_owned())
+            redactor.clean_json(text.trim())?.unwrap_or_else(|| text.trim().to_owned())
         };
-        match RawValue::from_string(text) {
+        Ok(match RawValue::from_string(text) {
             Ok(raw) => CallAnswer::Output(raw),
             Err(fault) if fault.is_eof() => spoilt(CallCode::InvalidOutput, "is not JSON: it is empty, or ends too early".to_owned()),
             Err(fault) => spoilt(CallCode::InvalidOutput, format!("is not JSON (line {}, column {})", fault.line(), fault.column())),
-        }
+        })
     }
 }
 
@@ -179,20 +188,21 @@ impl Command {
 /// gives a credential away is a fault of the function.
 struct Telling<'a> {
     redactor: &'a Redactor,
+    wanted: Wanted<'a>,
     label: Label<'a>,
 }
 
 impl Telling<'_> {
-    fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let clean = self.redactor.clean(text);
+    fn clean<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, GivenUp> {
+        let clean = self.redactor.clean_while(text, self.wanted)?;
         if matches!(clean, Cow::Owned(_)) {
             self.warn();
         }
-        clean
+        Ok(clean)
     }
 
-    fn clean_json(&self, text: &str) -> Option<String> {
-        self.redactor.clean_json(text).inspect(|_| self.warn())
+    fn clean_json(&self, text: &str) -> Result<Option<String>, GivenUp> {
+        Ok(self.redactor.clean_json_while(text, self.wanted)?.inspect(|_| self.warn()))
     }
 
     fn warn(&self) {
@@ -241,13 +251,15 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
-fn described_failure(finished: &Finished, redactor: &Telling<'_>) -> Option<CallAnswer> {
-    if finished.overlong || finished.output.len() > FAILURE_BYTES {
-        return None;
-    }
-    let text = std::str::from_utf8(&finished.output).ok()?.trim();
-    let text = redactor.clean_json(text).unwrap_or_else(|| text.to_owned());
-    let Described { error } = serde_json::from_str(&text).ok()?;
+fn described_failure(finished: &Finished, redactor: &Telling<'_>) -> Result<Option<CallAnswer>, GivenUp> {
+    let short = !finished.overlong && finished.output.len() <= FAILURE_BYTES;
+    let Some(text) = std::str::from_utf8(&finished.output).ok().filter(|_| short) else { return Ok(None) };
+    let text = redactor.clean_json(text.trim())?.unwrap_or_else(|| text.trim().to_owned());
+    Ok(described(&text))
+}
+
+fn described(text: &str) -> Option<CallAnswer> {
+    let Described { error } = serde_json::from_str(text).ok()?;
     let about = CallFailure { name: error.name, code: error.code, data: error.data };
     Some(CallAnswer::Failed { message: error.message, data: serde_json::value::to_raw_value(&about).ok() })
 }

@@ -26,7 +26,7 @@ fn command(output: Output) -> Command {
 fn ended(output: Output, wait_status: i32, text: &[u8]) -> CallAnswer {
     let redactor = Redactor::new(&[Planted { name: "token", text: b"hunter2-hunter2" }]).unwrap();
     let finished = Finished::of(Some(ExitStatus::from_raw(wait_status)), text, false);
-    command(output).answer(finished, LABEL, &redactor)
+    command(output).answer(finished, LABEL, (&redactor, &|| true)).unwrap()
 }
 
 fn exited(code: i32, text: &str) -> CallAnswer {
@@ -63,7 +63,7 @@ fn an_output_that_is_none_is_spoilt_and_not_shown() {
         }
     }
     let finished = Finished::of(Some(ExitStatus::from_raw(0)), b"[]", true);
-    let answer = command(Output::Json).answer(finished, LABEL, &Redactor::default());
+    let answer = command(Output::Json).answer(finished, LABEL, (&Redactor::default(), &|| true)).unwrap();
     assert!(matches!(answer, CallAnswer::Spoilt { code: CallCode::OutputTooLarge, .. }));
 }
 
@@ -82,7 +82,7 @@ fn a_program_can_say_why_it_failed() {
     }
     let mut never = Finished::of(Some(ExitStatus::from_raw(70 << 8)), b"", false);
     never.not_started = true;
-    let answer = command(Output::Json).answer(never, LABEL, &Redactor::default());
+    let answer = command(Output::Json).answer(never, LABEL, (&Redactor::default(), &|| true)).unwrap();
     assert!(matches!(answer, CallAnswer::Failed { message, .. } if message.contains("could not be started")));
 }
 
@@ -96,5 +96,15 @@ fn an_end_that_says_nothing_is_no_answer() {
         assert!(matches!(ended(Output::Json, signal as i32, b"{}"), CallAnswer::Crashed(fault) if fault.contains(signal.as_str())));
     }
     let unseen = Finished::of(None, b"{}", false);
-    assert!(matches!(command(Output::Json).answer(unseen, LABEL, &Redactor::default()), CallAnswer::Crashed(_)));
+    assert!(matches!(command(Output::Json).answer(unseen, LABEL, (&Redactor::default(), &|| true)).unwrap(), CallAnswer::Crashed(_)));
+}
+
+#[test]
+fn an_output_that_nobody_awaits_is_nobodys() {
+    let redactor = Redactor::new(&[Planted { name: "token", text: b"hunter2-hunter2" }]).unwrap();
+    for (output, status) in [(Output::Json, 0), (Output::Text, 0), (Output::Json, 1 << 8)] {
+        let finished = Finished::of(Some(ExitStatus::from_raw(status)), b"\"%68unter2-hunter2\"", false);
+        let answer = command(output).answer(finished, LABEL, (&redactor, &|| false));
+        assert!(answer.is_err(), "{answer:?}");
+    }
 }

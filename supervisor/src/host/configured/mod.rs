@@ -19,10 +19,10 @@ pub(crate) use command::Prepared;
 pub(crate) use credentials::Source;
 pub(crate) use load::{Kept, load};
 
-use super::call::Judges;
+use super::call::{Audience, Judges};
 use super::callback::{CallAnswer, Delivery};
 use super::permission::{self, Known, Question, ScopeSet};
-use super::redact::Redactor;
+use super::redact::{GivenUp, Redactor, Wanted};
 use super::schema::{Cost, Schema};
 use super::turns::{Turn, Turns};
 use crate::audit::Disclosure;
@@ -111,8 +111,11 @@ impl Configured {
     }
 
     /// The same JSON text without any credential, when there is one in it.
-    pub(crate) fn clean(&self, text: &str) -> Option<String> {
-        self.redactor.clean_json(text)
+    ///
+    /// # Errors
+    /// [`GivenUp`]: nobody awaits it any more.
+    pub(crate) fn clean(&self, text: &str, wanted: Wanted<'_>) -> Result<Option<String>, GivenUp> {
+        self.redactor.clean_json_while(text, wanted)
     }
 
     /// Waits for a place among the calls that run, and counts the call.
@@ -149,7 +152,7 @@ impl Configured {
         };
         let cost = if finished.is_long() { Cost::LONG } else { Cost::NONE };
         let (function, evaluation, call) = (Arc::clone(self), delivery.evaluation.to_owned(), delivery.call);
-        let judged = judges.run(uid, cost, move || function.answer(finished, &evaluation, call)).await;
+        let judged = judges.run_while(uid, cost, move |audience| function.answer(finished, (&evaluation, call), audience)).await;
         judged.unwrap_or_else(|| CallAnswer::Spoilt {
             code: CallCode::InvalidOutput,
             fault: "could not be looked through for credentials".to_owned(),
@@ -157,11 +160,16 @@ impl Configured {
         })
     }
 
-    fn answer(&self, finished: run::Finished, evaluation: &str, call: u64) -> CallAnswer {
+    fn answer(&self, finished: run::Finished, (evaluation, call): (&str, u64), audience: &Audience) -> CallAnswer {
         let Kind::Command(command) = &self.kind;
         let label = run::Label { function: &self.full_name, evaluation, call };
         finished.log(label, &self.redactor);
-        command.answer(finished, label, &self.redactor)
+        let bytes = finished.output.len();
+        command.answer(finished, label, (&self.redactor, &|| audience.still())).unwrap_or_else(|GivenUp| CallAnswer::Spoilt {
+            code: CallCode::InvalidOutput,
+            fault: "was not looked through for credentials to its end: nobody awaits it any more".to_owned(),
+            bytes,
+        })
     }
 
     /// In short.

@@ -1,7 +1,7 @@
 //! Copies of a text in which its escapes are what they mean, and the way back from them.
 //!
 //! Owns which escapes there are: `%41` and `%u0041`; behind a backslash those of JSON,
-//! JavaScript, C, Python and shells; `&amp;`, `&#39;` and the like. Never decides what is
+//! JavaScript, C, Python, Perl and shells; `&amp;`, `&quot`, `&#39;` and the like. Never decides what is
 //! looked for, and never fails: what is no escape stands for itself.
 //!
 //! No map is kept of a copy. Where something was found in one, the text is walked again:
@@ -66,6 +66,8 @@ const ENTITIES: [(&str, &str); 46] = [
 
 /// Longest of them, with the semicolon.
 const ENTITY_BYTES: usize = 17;
+/// Those of them that browsers read without the semicolon too.
+const UNENDED: [&str; 8] = ["quot", "QUOT", "amp", "AMP", "lt", "LT", "gt", "GT"];
 
 /// One way to read a text: which kinds of escapes are resolved, and how often.
 pub(super) struct Copy {
@@ -78,6 +80,12 @@ impl Copy {
     /// What is looked at.
     pub(super) fn bytes(&self) -> &[u8] {
         self.layers.last().map_or(&[], |copy| copy.as_slice())
+    }
+
+    /// Whether it is held still, for tests.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> std::rc::Weak<Vec<u8>> {
+        self.layers.last().map(Rc::downgrade).unwrap_or_default()
     }
 
     /// Where these places of the copy, in order and apart, stand in the text that it is
@@ -189,14 +197,11 @@ impl Escape {
 fn backslash(rest: &[u8]) -> Option<Escape> {
     let octal = |byte: &u8| (b'0'..=b'7').contains(byte);
     match rest {
-        [b'u', b'{', digits @ ..] => {
-            let zeros = zeros(digits);
-            let counted = digits.iter().skip(zeros).take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
-            let length = zeros + counted;
-            (length > 0 && digits.get(length) == Some(&b'}')).then_some(())?;
-            Escape::character(length + 4, hex(digits.get(zeros..)?, counted).unwrap_or(0))
-        }
+        [b'u', b'{', digits @ ..] => braced(digits, 16, 3),
         [b'u', digits @ ..] => unit(digits, 2),
+        [b'x', b'{', digits @ ..] => braced(digits, 16, 3),
+        [b'o', b'{', digits @ ..] => braced(digits, 8, 3),
+        [b'N', b'{', b'U', b'+', digits @ ..] => braced(digits, 16, 5),
         [b'U', digits @ ..] => Escape::character(10, hex(digits, 8)?),
         [b'x', digits @ ..] => Some(Escape::byte(4, u8::try_from(hex(digits, 2)?).ok()?)),
         [first, ..] if octal(first) => {
@@ -225,6 +230,27 @@ fn backslash(rest: &[u8]) -> Option<Escape> {
     }
 }
 
+/// Digits up to a closing brace, behind a backslash and so many bytes in all.
+fn braced(digits: &[u8], radix: u32, before: usize) -> Option<Escape> {
+    let (zeros, length) = counted(digits, radix);
+    (length > 0 && digits.get(length) == Some(&b'}')).then_some(())?;
+    Escape::character(before + length + 1, value(digits.get(zeros..length)?, radix)?)
+}
+
+/// How many zeros a number begins with, and how long it is with them; longer than any
+/// character's it is none.
+fn counted(digits: &[u8], radix: u32) -> (usize, usize) {
+    let zeros = zeros(digits);
+    (zeros, zeros + digits.iter().skip(zeros).take(10).take_while(|byte| char::from(**byte).is_digit(radix)).count())
+}
+
+fn value(digits: &[u8], radix: u32) -> Option<u32> {
+    if digits.is_empty() {
+        return Some(0);
+    }
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+}
+
 /// Four digits of UTF-16 behind a mark of so many bytes, and the second half of a pair
 /// behind the same mark.
 fn unit(digits: &[u8], mark: usize) -> Option<Escape> {
@@ -239,10 +265,13 @@ fn unit(digits: &[u8], mark: usize) -> Option<Escape> {
 /// What follows an ampersand.
 fn entity(rest: &[u8]) -> Option<Escape> {
     let Some(number) = rest.strip_prefix(b"#") else {
-        let length = rest.iter().take(ENTITY_BYTES).position(|byte| *byte == b';')?;
-        let name = rest.get(..length)?;
-        let (_, meant) = ENTITIES.iter().find(|(known, _)| known.as_bytes() == name)?;
-        return Some(Escape::text(length + 2, meant));
+        let named = |name: &[u8]| ENTITIES.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, meant)| *meant);
+        let ended = rest.iter().take(ENTITY_BYTES).position(|byte| *byte == b';');
+        if let Some((length, meant)) = ended.and_then(|length| Some((length, named(rest.get(..length)?)?))) {
+            return Some(Escape::text(length + 2, meant));
+        }
+        let name = UNENDED.iter().find(|name| rest.starts_with(name.as_bytes()))?;
+        return Some(Escape::text(name.len() + 1, named(name.as_bytes())?));
     };
     let (digits, radix) = match number {
         [b'x' | b'X', digits @ ..] => (digits, 16),
@@ -250,12 +279,10 @@ fn entity(rest: &[u8]) -> Option<Escape> {
     };
     // Some writers fill up with zeros, as many as they like; readers take a number without
     // its semicolon too.
-    let zeros = zeros(digits);
-    let counted = digits.iter().skip(zeros).take(10).take_while(|byte| char::from(**byte).is_digit(radix)).count();
-    let length = zeros + counted;
-    let text = std::str::from_utf8(digits.get(zeros..length)?).ok()?;
+    let (zeros, length) = counted(digits, radix);
+    (length > 0).then_some(())?;
     let end = usize::from(digits.get(length) == Some(&b';'));
-    Escape::character(2 + number.len() - digits.len() + length + end, u32::from_str_radix(text, radix).ok()?)
+    Escape::character(2 + number.len() - digits.len() + length + end, value(digits.get(zeros..length)?, radix)?)
 }
 
 /// How many zeros a number begins with. They are walked over once for each escape, and no

@@ -20,9 +20,14 @@ pub(super) fn parts(text: &[u8]) -> Vec<&[u8]> {
 
 /// Forms in which the case of letters counts, and whether each is a part of base64.
 pub(super) fn exact_forms(text: &[u8]) -> Vec<(Vec<u8>, bool)> {
-    let mut forms = vec![(text.to_vec(), false)];
     // One that itself looks escaped is read as what it looks like, as the texts are.
-    forms.extend(Some(decoded::plain(text)).filter(|plain| plain.len() >= LEAST_BYTES).map(|plain| (plain, false)));
+    let plain = |text: &[u8]| Some(decoded::plain(text)).filter(|plain| plain.len() >= LEAST_BYTES);
+    let mut meant = vec![text.to_vec()];
+    meant.extend(plain(text));
+    let in_quotes: Vec<Vec<u8>> = meant.iter().flat_map(|text| within_quotes(text)).collect();
+    meant.extend(in_quotes.iter().filter_map(|text| plain(text)));
+    meant.extend(in_quotes);
+    let mut forms: Vec<(Vec<u8>, bool)> = meant.into_iter().map(|form| (form, false)).collect();
     if let Ok(text) = std::str::from_utf8(text) {
         let json = quoted(text);
         let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
@@ -66,6 +71,17 @@ pub(super) fn folded_forms(text: &[u8]) -> Vec<Vec<u8>> {
     let escaped: String = text.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     let spelt: String = String::from_utf8_lossy(text).encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     [url, form, component, whole, every, escaped, spelt, HEXLOWER.encode(text)].into_iter().map(String::into_bytes).collect()
+}
+
+/// What becomes of a text's own quotes where it is put in quotes without a backslash: CSV,
+/// SQL and Visual Basic double them; a shell ends its quotes, has one, and begins again.
+pub(super) fn within_quotes(text: &[u8]) -> Vec<Vec<u8>> {
+    const WAYS: [(u8, &[u8]); 4] = [(b'"', b"\"\""), (b'\'', b"''"), (b'\'', b"'\\''"), (b'\'', b"'\"'\"'")];
+    let written = |(quote, way): (u8, &[u8])| {
+        let each = |byte: &u8| if *byte == quote { way.to_vec() } else { vec![*byte] };
+        text.contains(&quote).then(|| text.iter().flat_map(each).collect())
+    };
+    WAYS.into_iter().filter_map(written).collect()
 }
 
 /// What a credential with spaces is where each `+` is one.
