@@ -342,6 +342,32 @@ fn a_unix_socket_shows_the_same_to_its_group() {
 }
 
 #[test]
+fn one_user_never_has_all_places_at_the_socket_of_figures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("metrics.sock");
+    let brigd = BrigdOptions::default().config(&format!("[metrics]\nsocket = {path:?}\n")).start();
+    let question = b"GET /metrics HTTP/1.1\r\nHost: any\r\n\r\n";
+    // They say nothing, which they may do for five seconds.
+    let held: Vec<UnixStream> = (0..4).map(|_| UnixStream::connect(&path).expect("the socket")).collect();
+    let mut one_more = UnixStream::connect(&path).expect("the socket");
+    one_more.set_read_timeout(Some(std::time::Duration::from_secs(3))).expect("a time-out");
+    // Hung up on, and not left waiting for its turn.
+    let read = one_more.read(&mut [0; 1]);
+    let hung_up = matches!(&read, Ok(0)) || read.as_ref().is_err_and(|fault| fault.kind() == std::io::ErrorKind::ConnectionReset);
+    assert!(hung_up, "{read:?}");
+    drop(held);
+    let deadline = std::time::Instant::now() + DEADLINE;
+    loop {
+        let mut stream = UnixStream::connect(&path).expect("the socket");
+        let mut told = String::new();
+        if stream.write_all(question).and_then(|()| stream.read_to_string(&mut told)).is_ok() && told.starts_with("HTTP/1.1 200") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "no place came free: {}", brigd.log());
+    }
+}
+
+#[test]
 fn figures_are_not_shown_to_other_hosts() {
     let log = BrigdOptions::default().config("[metrics]\nlisten = \"0.0.0.0:9464\"\n").try_start().expect_err("a refusal");
     assert!(log.contains("metrics.listen") && log.contains("loopback"), "{log}");

@@ -21,6 +21,10 @@ fn no_name_of_a_file_and_no_key_in_one_forges_a_line_or_moves_the_terminal() {
     let (code, told) = host.check(&[]);
     assert!(code == Some(2) && !forged(&told), "{told}");
     assert!(told.contains("x\\u{a}forged: all is well\\u{a}brigd: forged\\u{1b}[2J.toml: "), "{told}");
+    // A line that can not be read is quoted, not obeyed.
+    host.write("brig.toml", "x = \u{1b}[2J\r\n");
+    let (code, told) = host.check(&[]);
+    assert!(code == Some(2) && !forged(&told) && told.contains("x = \\u{1b}[2J"), "{told}");
     host.write("brig.toml", "");
     host.write(&format!("conf.d/y{NAME}"), "[queue]\nrunning = 1\n");
     for (words, more) in [(&["config", "check"][..], &[][..]), (&["config", "show"], &["--effective"]), (&["policy", "check"], &[])] {

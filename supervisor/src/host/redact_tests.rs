@@ -255,14 +255,12 @@ fn of_every_kind(bytes: usize) -> String {
 #[test]
 fn of_the_copies_of_a_text_only_the_layers_of_one_are_held_at_a_time() {
     let text = of_every_kind(100_000);
-    let mut seen: Vec<std::rc::Weak<Vec<u8>>> = Vec::new();
-    for copy in decoded::copies(text.as_bytes()) {
-        assert!(copy.bytes().len() <= text.len());
-        seen.push(copy.held());
-        let held = seen.iter().filter(|copy| copy.strong_count() > 0).count();
-        assert!(held <= 3, "{held} of {}", seen.len());
-    }
-    assert!(seen.len() >= 7, "{}", seen.len());
+    let copies = decoded::copies(text.as_bytes()).inspect(|copy| assert!(copy.bytes().len() <= text.len())).count();
+    assert!(copies >= 7, "{copies}");
+    // One way and its three layers, however many ways there are.
+    assert_eq!(redactor("s3cretvalue").clean(&text), text);
+    let most = decoded::held::MOST.get();
+    assert!((1..=3).contains(&most), "{most}");
 }
 
 #[test]
@@ -292,7 +290,7 @@ fn a_long_text_of_escapes_is_looked_through_in_time_that_grows_with_it() {
             used() - begun
         };
         // Sixteen times the text: about sixteen times as long, and not 256 times.
-        let [short, long] = [2_000, 32_000].map(|count| (0..3).map(|_| looked_through(count)).min().unwrap());
+        let [short, long] = [500, 8_000].map(|count| (0..3).map(|_| looked_through(count)).min().unwrap());
         assert!(long < short * 64, "{unit}: {short:?} and {long:?}");
     }
 }

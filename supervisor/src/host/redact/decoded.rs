@@ -69,29 +69,67 @@ const ENTITY_BYTES: usize = 17;
 /// Those of them that browsers read without the semicolon too.
 const UNENDED: [&str; 8] = ["quot", "QUOT", "amp", "AMP", "lt", "LT", "gt", "GT"];
 
+/// A text resolved once more, as long as that text. Tests count how many there are.
+struct Layer {
+    bytes: Vec<u8>,
+    #[cfg(test)]
+    _held: held::One,
+}
+
+impl Layer {
+    fn new(bytes: Vec<u8>) -> Rc<Self> {
+        Rc::new(Self {
+            bytes,
+            #[cfg(test)]
+            _held: held::One::new(),
+        })
+    }
+}
+
+/// How many layers this thread holds, and held at most.
+#[cfg(test)]
+pub(super) mod held {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NOW: Cell<usize> = const { Cell::new(0) };
+        pub(crate) static MOST: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) struct One;
+
+    impl One {
+        pub(super) fn new() -> Self {
+            NOW.set(NOW.get() + 1);
+            MOST.set(MOST.get().max(NOW.get()));
+            Self
+        }
+    }
+
+    impl Drop for One {
+        fn drop(&mut self) {
+            NOW.set(NOW.get() - 1);
+        }
+    }
+}
+
 /// One way to read a text: which kinds of escapes are resolved, and how often.
 pub(super) struct Copy {
     marks: Vec<u8>,
     /// The text resolved once, twice, …; never empty.
-    layers: Vec<Rc<Vec<u8>>>,
+    layers: Vec<Rc<Layer>>,
 }
 
 impl Copy {
     /// What is looked at.
     pub(super) fn bytes(&self) -> &[u8] {
-        self.layers.last().map_or(&[], |copy| copy.as_slice())
-    }
-
-    /// Whether it is held still, for tests.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> std::rc::Weak<Vec<u8>> {
-        self.layers.last().map(Rc::downgrade).unwrap_or_default()
+        self.layers.last().map_or(&[], |layer| layer.bytes.as_slice())
     }
 
     /// Where these places of the copy, in order and apart, stand in the text that it is
     /// of. They are in order then, but two may touch the same escape.
     pub(super) fn back(&self, text: &[u8], mut places: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-        let below = self.layers.iter().rev().skip(1).map(|layer| layer.as_slice()).chain([text]);
+        let below = self.layers.iter().rev().skip(1).map(|layer| layer.bytes.as_slice()).chain([text]);
         for text in below {
             let (mut starts, mut ends) = (Walk::new(text, &self.marks), Walk::new(text, &self.marks));
             for (start, end) in &mut places {
@@ -110,14 +148,14 @@ pub(super) fn copies(text: &[u8]) -> impl Iterator<Item = Copy> + '_ {
     // Some kinds without the others: then the marks of those are as they were meant to be.
     let partial = (1..(1_usize << there.len()) - 1).filter_map(move |some| {
         let marks: Vec<u8> = there.iter().enumerate().filter(|(bit, _)| (some >> bit) & 1 == 1).map(|(_, mark)| *mark).collect();
-        resolved(text, &marks).map(|copy| Copy { marks, layers: vec![Rc::new(copy)] })
+        resolved(text, &marks).map(|copy| Copy { marks, layers: vec![Layer::new(copy)] })
     });
-    let mut layers: Vec<Rc<Vec<u8>>> = Vec::new();
+    let mut layers: Vec<Rc<Layer>> = Vec::new();
     let whole = std::iter::from_fn(move || {
         if layers.len() == LAYERS {
             return None;
         }
-        layers.push(Rc::new(resolved(layers.last().map_or(text, |below| below.as_slice()), &MARKS)?));
+        layers.push(Layer::new(resolved(layers.last().map_or(text, |below| below.bytes.as_slice()), &MARKS)?));
         Some(Copy { marks: MARKS.to_vec(), layers: layers.clone() })
     });
     partial.chain(whole)
