@@ -49,12 +49,24 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let in_tests = path.parent().is_some_and(|folder| folder.ends_with("tests"));
             if !name.contains("test") && !in_tests {
-                found.push((path, text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()));
+                found.push((path, without_tests(&text).to_owned()));
             }
         }
     }
     assert!(!found.is_empty(), "{folder} has no sources");
     found
+}
+
+/// A source up to the module of tests that stands in it; what is for tests alone before
+/// that is held to the same.
+fn without_tests(text: &str) -> &str {
+    let mark = "\n#[cfg(test)]\n";
+    let begins_module = |at: &usize| {
+        let line = text.get(at + mark.len()..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        line.contains("mod ") && line.ends_with('{')
+    };
+    let end = text.match_indices(mark).map(|(at, _)| at).find(begins_module).unwrap_or(text.len());
+    text.get(..end).unwrap_or(text)
 }
 
 /// Lines of code (comments left out) that hold one of `words`.

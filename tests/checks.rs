@@ -187,6 +187,11 @@ fn all_keys_that_are_wrong_in_a_file_are_told_at_once() {
     assert_eq!(told.matches("did you mean").count(), 5, "{told}");
     let (code, told) = host.policy_check(&[]);
     assert!(code == Some(2) && told.contains("`runing`") && told.contains("`reddy`"), "{told}");
+    // Each is a complaint of its own, whoever looks.
+    for words in [&["policy", "check"], &["config", "show"], &["--check", "--config"]] {
+        let (code, told) = said(&host.command(words, &[]).output().expect("brigd runs"));
+        assert_eq!((code, told.matches("brigd: the configuration ").count()), (Some(2), 5), "{words:?}: {told}");
+    }
 }
 
 #[test]

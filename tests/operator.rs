@@ -218,6 +218,8 @@ fn a_policy_explained_about_what_nobody_can_call_says_so() {
         command.args(["policy", "explain"]).arg(&file).args(["--principal", "uid:7", "--function", function]).args(more);
         said(&command.output().expect("brigd runs"))
     };
+    assert!(explain("store:list", &[]).contains("store.list is allowed by"), "{}", explain("store:list", &[]));
+    assert!(explain("mail:send-now", &[]).contains("mail.sendNow is allowed by"), "{}", explain("mail:send-now", &[]));
     let told = explain("store.lst", &[]);
     assert!(told.contains("is allowed by") && told.contains("nobody can call it; did you mean \"store.list\"?"), "{told}");
     for (function, more) in [("store.list", &[][..]), ("store.lst", &["--callback"])] {

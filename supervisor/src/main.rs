@@ -62,8 +62,12 @@ fn main() -> ExitCode {
         Err(fault) => {
             tracing::error!("{fault}");
             // The log may go to the journal; whoever started it by hand reads this.
-            say::complain(&fault.to_string());
-            ExitCode::from(fault.exit_code())
+            let code = fault.exit_code();
+            match fault {
+                Fault::Config(faults) => faults.each().iter().for_each(|fault| say::complain(&fault.to_string())),
+                other => say::complain(&other.to_string()),
+            }
+            ExitCode::from(code)
         }
     }
 }

@@ -50,7 +50,7 @@ impl ConfigTool {
         match told {
             Ok(text) => print(&text),
             Err(fault) => {
-                complain(&fault.to_string());
+                fault.each().iter().for_each(|fault| complain(&fault.to_string()));
                 ExitCode::from(2)
             }
         }

@@ -16,6 +16,7 @@ use crate::host::schema::phrase::{nearest, quoted};
 use crate::say::{self, print};
 use crate::survey::{self, Whose};
 use brig_protocol::escape::ShowPath as _;
+use brig_protocol::names;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -97,6 +98,10 @@ impl PolicyTool {
                 print(&text);
                 ExitCode::from(1)
             }
+            Err(ToolFault::Config(faults)) => {
+                faults.each().iter().for_each(|fault| say::complain(&fault.to_string()));
+                ExitCode::from(2)
+            }
             Err(fault) => {
                 say::complain(&fault.to_string());
                 ExitCode::from(2)
@@ -169,13 +174,25 @@ fn explain(
     let accounts = named(names)?;
     let (_, config, policy) = loaded(file, &accounts)?;
     let grant = policy.grant(&facts(principal, &accounts)?);
+    let catalogue = functions(&config, file, whose).filter(|_| kind == Kind::Functions);
+    let function = &full_name(catalogue.as_ref(), function);
     let name = Name::parse(function).map_err(ToolFault::Asked)?;
     let read = input.map(|text| Read::new(text, explain::scopes(&grant, kind)));
     let read = read.transpose().map_err(|fault| ToolFault::Asked(format!("the input {fault}")))?;
     let said = explain::explained(&grant, kind, name, read.as_ref(), &Counters::default());
-    let catalogue = functions(&config, file, whose).filter(|_| kind == Kind::Functions);
     let note = catalogue.and_then(|catalogue| not_callable(&catalogue, function));
     Ok(format!("{}{}", show::explained(function, &said), note.map(|note| format!("  note: {note}\n")).unwrap_or_default()))
+}
+
+/// The command spelling, `order-store:list-orders`, as one that is configured is spelt, else
+/// in camel case. Any other name as it is.
+fn full_name(catalogue: Option<&Catalogue>, asked: &str) -> String {
+    let Some((collection, function)) = asked.split_once(':') else { return asked.to_owned() };
+    let same = |brief: &configured::Brief| names::kebab(&brief.collection) == collection && names::kebab(&brief.name) == function;
+    match catalogue.and_then(Catalogue::briefs).unwrap_or_default().into_iter().find(same) {
+        Some(brief) => format!("{}.{}", brief.collection, brief.name),
+        None => format!("{}.{}", names::camel(collection), names::camel(function)),
+    }
 }
 
 /// Why a call would not even come to the policy: a rule decides about any name, also about one

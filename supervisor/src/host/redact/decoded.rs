@@ -86,33 +86,6 @@ impl Layer {
     }
 }
 
-/// How many layers this thread holds, and held at most.
-#[cfg(test)]
-pub(super) mod held {
-    use std::cell::Cell;
-
-    thread_local! {
-        static NOW: Cell<usize> = const { Cell::new(0) };
-        pub(crate) static MOST: Cell<usize> = const { Cell::new(0) };
-    }
-
-    pub(super) struct One;
-
-    impl One {
-        pub(super) fn new() -> Self {
-            NOW.set(NOW.get() + 1);
-            MOST.set(MOST.get().max(NOW.get()));
-            Self
-        }
-    }
-
-    impl Drop for One {
-        fn drop(&mut self) {
-            NOW.set(NOW.get() - 1);
-        }
-    }
-}
-
 /// One way to read a text: which kinds of escapes are resolved, and how often.
 pub(super) struct Copy {
     marks: Vec<u8>,
@@ -393,6 +366,33 @@ impl<'t> Walk<'t> {
             }
             (self.text, self.copy) = (at + escape.taken, begins + escape.length);
             self.next = self.escapes.next();
+        }
+    }
+}
+
+/// How many layers this thread holds, and held at most.
+#[cfg(test)]
+pub(super) mod held {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NOW: Cell<usize> = const { Cell::new(0) };
+        pub(crate) static MOST: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) struct One;
+
+    impl One {
+        pub(super) fn new() -> Self {
+            NOW.set(NOW.get() + 1);
+            MOST.set(MOST.get().max(NOW.get()));
+            Self
+        }
+    }
+
+    impl Drop for One {
+        fn drop(&mut self) {
+            NOW.set(NOW.get() - 1);
         }
     }
 }
