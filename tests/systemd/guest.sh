@@ -83,25 +83,53 @@ UNIT
     touch "$tree/ready"
 }
 
+# guest_apt COMMAND…: apt over the suite's own list, in a folder of its own, for what the
+# guest has and not for what this machine has.
+guest_apt() {
+    local at=$tree/apt
+    if [ ! -e "$at/list" ]; then
+        mkdir -p "$at/lists/partial" "$at/cache/archives/partial"
+        echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(guest_mirror) $suite main" >"$at/list"
+    fi
+    "$1" -o "Dir::Etc::sourcelist=$at/list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$at/lists" -o "Dir::Cache=$at/cache" \
+        -o "Dir::State::status=$tree/root/var/lib/dpkg/status" -o APT::Sandbox::User=root -o APT::Update::Post-Invoke-Success::= \
+        -o Acquire::Languages=none -qq "${@:2}"
+}
+
 # The suite's own cloud kernel: unpacked only, it has what is needed built in.
 guest_kernel() {
     [ ! -e "$tree/vmlinuz" ] || return 0
     say "fetching the kernel of $suite"
-    local apt=$tree/apt package options
-    rm -rf "$apt"
-    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(guest_mirror) $suite main" >"$apt/list"
-    options=(-o "Dir::Etc::sourcelist=$apt/list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
-        -o APT::Sandbox::User=root -o APT::Update::Post-Invoke-Success::= -o Acquire::Languages=none -qq)
+    local package
+    rm -rf "$tree/apt"
     (
-        cd "$apt"
-        apt-get "${options[@]}" update
-        package=$(apt-cache "${options[@]}" depends linux-image-cloud-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
-        apt-get "${options[@]}" download "$package"
+        guest_apt apt-get update
+        cd "$tree/apt"
+        package=$(guest_apt apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+        guest_apt apt-get download "$package"
         dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --wildcards './boot/vmlinuz-*'
         mv boot/vmlinuz-* "$tree/vmlinuz"
     ) >"$cache/kernel.log" 2>&1 || { tail -n 20 "$cache/kernel.log" >&2; fail "no kernel"; }
-    rm -rf "$apt"
+    rm -rf "$tree/apt"
+}
+
+# The tool of the other kind of package, for the guest that tries it. Perl, which is half
+# of all, only its tools for builders want.
+guest_rpm() {
+    command -v rpmbuild >/dev/null || fail "92-rpm needs rpmbuild: apt-get install rpm"
+    [ ! -e "$tree/rpm/ready" ] || return 0
+    say "fetching rpm of $suite"
+    rm -rf "$tree/apt" "$tree/rpm"
+    mkdir -p "$tree/rpm"
+    local packages
+    (
+        guest_apt apt-get update
+        guest_apt apt-get install --print-uris --yes --no-install-recommends rpm >"$tree/apt/wanted"
+        mapfile -t packages < <(awk '/^.http/ {split($2, name, "_"); print name[1]}' "$tree/apt/wanted" | grep -Ev '^(lib)?(perl|gdbm)|^debugedit')
+        cd "$tree/rpm"
+        [ ${#packages[@]} -gt 0 ] && guest_apt apt-get download "${packages[@]}" && touch ready
+    ) >"$cache/rpm.log" 2>&1 || { tail -n 20 "$cache/rpm.log" >&2; fail "no rpm"; }
+    rm -rf "$tree/apt"
 }
 
 # QEMU is unpacked beside the guests rather than installed: its packages do not go
