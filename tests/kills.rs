@@ -238,3 +238,23 @@ fn sigterm_answers_what_runs_takes_nothing_new_and_leaves_nobody() {
     gone(&below);
     assert!(!brigd.socket().exists(), "the socket is left");
 }
+
+/// What the kernel goes by when it has to end something for lack of memory.
+fn oom_score(pid: u32) -> i32 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).expect("a score");
+    text.trim().parse().expect("a number")
+}
+
+#[test]
+fn when_memory_runs_out_the_kernel_ends_workers_before_brigd() {
+    for origin in ["fork", "exec"] {
+        let brigd = acceptance::BrigdOptions::default().config(&format!("[workers]\norigin = \"{origin}\"\n")).start();
+        works(&brigd);
+        let own = oom_score(brigd.pid());
+        let below = brigd.descendants();
+        assert!(below.len() > 1, "{below:?}");
+        for (pid, _) in below.iter().filter(|(pid, _)| is_alive(*pid)) {
+            assert_eq!(oom_score(*pid), (own + 500).min(1000), "{origin}: {below:?}");
+        }
+    }
+}

@@ -91,7 +91,7 @@ code_table! {
         SyntaxError = "syntax_error": false, "The program does not parse.";
         TypeErrorCheck = "type_error_check": false, "Type checking was asked for and found errors; nothing ran.";
         UnserializableValue = "unserializable_value": false, "The program's value has no JSON form (a cycle, or a getter that threw).";
-        MemoryLimit = "memory_limit": false, "The program used more heap than it may.";
+        MemoryLimit = "memory_limit": false, "The program used more memory than it may, or memory ran out for all.";
         CpuLimit = "cpu_limit": false, "The program used more CPU time than it may.";
         StackLimit = "stack_limit": false, "The program ended by exhausting its stack.";
         OutputLimit = "output_limit": false, "The program wrote more console output than the wire carries.";

@@ -12,6 +12,8 @@
 //! a thread that may block, before a worker enters the pool; removal is a thread's of its
 //! own. What it costs is in docs/operations.md.
 
+mod shortage;
+
 use crate::lifecycle::WorkerId;
 use brig_protocol::escape::ShowPath as _;
 use std::fs;
@@ -20,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
+
+pub(crate) use shortage::{Kills, Shortage};
 
 /// Memory of a worker besides its heap: engine, stack, frames on their way, page tables.
 pub(crate) const OVERHEAD_BYTES: u64 = 64 << 20;
@@ -110,6 +114,7 @@ pub(crate) struct Cgroups {
 #[derive(Debug)]
 pub(crate) struct Leaf {
     path: PathBuf,
+    memory_max: u64,
     sweeper: Sender<PathBuf>,
 }
 
@@ -167,11 +172,6 @@ impl Cgroups {
         &self.root
     }
 
-    /// What one worker may hold, in bytes.
-    pub(crate) const fn memory_max(&self) -> u64 {
-        self.memory_max
-    }
-
     /// Puts a worker that runs no program yet into a leaf of its own, and sees it there.
     /// May block; dropping the leaf ends the worker.
     ///
@@ -180,7 +180,7 @@ impl Cgroups {
     pub(crate) fn enrol(&self, worker: WorkerId, pid: i32) -> Result<Leaf, CgroupFault> {
         let path = self.root.join(format!("{WORKER_PREFIX}{}-{}", worker.slot, worker.generation));
         fs::create_dir(&path).map_err(|fault| refused("make", &path, &fault))?;
-        let leaf = Leaf { path, sweeper: self.sweeper.clone() };
+        let leaf = Leaf { path, memory_max: self.memory_max, sweeper: self.sweeper.clone() };
         let memory_max = self.memory_max.to_string();
         leaf.set("memory.max", &memory_max)?;
         leaf.set("memory.oom.group", "1")?;
@@ -202,10 +202,10 @@ impl Cgroups {
 }
 
 impl Leaf {
-    /// Whether the kernel killed the worker for using more memory than it may. Asked once
+    /// Whether the kernel killed the worker because memory ran out, and whose. Asked once
     /// it has ended; one small read.
-    pub(crate) fn ran_out(&self) -> bool {
-        fs::read_to_string(self.path.join("memory.events")).is_ok_and(|events| oom_kills(&events) > 0)
+    pub(crate) fn ran_out(&self) -> Option<Shortage> {
+        Shortage::of_leaf(&fs::read_to_string(self.path.join("memory.events")).ok()?, self.memory_max)
     }
 
     fn set(&self, file: &'static str, value: &str) -> Result<(), CgroupFault> {
@@ -317,12 +317,6 @@ fn is_delegated(root: &Path) -> bool {
     })
 }
 
-/// How often the kernel has killed in a leaf, by its `memory.events`.
-fn oom_kills(events: &str) -> u64 {
-    let count = |name: &str| events.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap_or(0);
-    count("oom_kill ").max(count("oom_group_kill "))
-}
-
 /// The kernel counts in pages, and none has larger ones.
 const fn in_pages(bytes: u64) -> u64 {
     const LARGEST: u64 = 64 << 10;
@@ -380,13 +374,6 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_for_lack_of_memory_is_told_from_none() {
-        assert_eq!(oom_kills("low 0\nhigh 0\nmax 12\noom 1\noom_kill 0\noom_group_kill 0\n"), 0);
-        assert_eq!(oom_kills("low 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 1\n"), 1);
-        assert_eq!(oom_kills("oom_kill nonsense\n"), 0);
-    }
-
-    #[test]
     fn without_the_controllers_it_is_refused_naming_one() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("cgroup.controllers"), "cpu pids\n").unwrap();
@@ -398,7 +385,7 @@ mod tests {
     fn a_leaf_that_does_not_show_what_was_set_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let (sweeper, _leaves) = channel();
-        let leaf = Leaf { path: root.path().to_owned(), sweeper };
+        let leaf = Leaf { path: root.path().to_owned(), memory_max: 1, sweeper };
         leaf.set("memory.max", "8192").unwrap();
         assert_eq!(leaf.shows("memory.max", "8192"), Ok(()));
         assert!(matches!(leaf.shows("memory.max", "4096"), Err(CgroupFault::Differs { .. })));
@@ -413,7 +400,7 @@ mod tests {
             fs::create_dir(path).unwrap();
         }
         let (sweeper, leaves) = channel();
-        drop(Leaf { path: dropped.clone(), sweeper });
+        drop(Leaf { path: dropped.clone(), memory_max: 1, sweeper });
         // The last sender is gone: the thread's work ends with what there is.
         sweep(&leaves);
         assert!(!dropped.exists() && left.exists());

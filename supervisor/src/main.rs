@@ -89,6 +89,7 @@ fn start(arguments: &Arc<Arguments>) -> Result<(), Fault> {
     // Before there are threads and children: what brigd starts is born where brigd is.
     if !arguments.check {
         workers.cgroups = settings::claim_cgroups(&config)?;
+        workers.kills = if workers.cgroups.is_none() { cgroup::Kills::watch().map(Arc::new) } else { None };
     }
     let runtime = settings::runtime(config.runtime.threads)?;
     let outcome = runtime.block_on(serve::run(config, workers, arguments));

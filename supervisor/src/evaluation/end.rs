@@ -202,7 +202,7 @@ fn more_precise(lost: Lost, error: Option<&EvaluationError>) -> Lost {
 
 /// A worker that its heap limit ended had no time to say how much it held.
 fn peak(error: &Option<EvaluationError>, told: &WorkerUsage, limits: &Limits) -> u64 {
-    let at_limit = error.as_ref().is_some_and(|error| error.code == EvaluationCode::MemoryLimit);
+    let at_limit = error.as_ref().is_some_and(|error| error.limit.as_deref() == Some("heapBytes"));
     if at_limit { limits.heap_bytes } else { told.peak_memory_bytes }
 }
 

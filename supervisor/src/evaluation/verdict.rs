@@ -6,6 +6,7 @@
 
 use super::stop::StopCause;
 use super::warnings::cut;
+use crate::cgroup::Shortage;
 use crate::lifecycle::Fate;
 use crate::pool::Ended;
 use crate::vm::Lost;
@@ -203,8 +204,9 @@ fn death(ended: &Ended, limits: &Limits) -> EvaluationError {
         }
         Fate::Signalled(SIGSYS) => crashed("the worker was killed by SIGSYS: it made a forbidden system call".to_owned()),
         Fate::Signalled(SIGXCPU) => cpu_limit(limits),
-        Fate::Signalled(_) | Fate::Lost if ended.out_of_memory.is_some() => out_of_memory(ended.out_of_memory.unwrap_or_default()),
+        Fate::Signalled(_) | Fate::Lost if matches!(ended.shortage, Some(Shortage::Own(_))) => out_of_memory(ended.shortage),
         Fate::Signalled(SIGKILL) if used_up(ended, limits) => cpu_limit(limits),
+        Fate::Signalled(_) | Fate::Lost if ended.shortage.is_some() => out_of_memory(ended.shortage),
         Fate::Signalled(SIGKILL) => {
             crashed("the worker was killed by SIGKILL: by the kernel for lack of memory, with its nursery, or by an operator".to_owned())
         }
@@ -214,8 +216,13 @@ fn death(ended: &Ended, limits: &Limits) -> EvaluationError {
     }
 }
 
-/// The worker as a whole, not the program's heap, was more than its cgroup may hold.
-fn out_of_memory(bytes: u64) -> EvaluationError {
+/// The worker as a whole, not the program's heap, was more than its cgroup may hold; or
+/// memory ran out that it shares, and then the program may be no bigger than others.
+fn out_of_memory(shortage: Option<Shortage>) -> EvaluationError {
+    let Some(Shortage::Own(bytes)) = shortage else {
+        let message = "memory ran out for all that brig runs (`MemoryMax=` of brig.slice, as a service) or on the host, and the kernel ended the program's worker";
+        return own(EvaluationCode::MemoryLimit, message.to_owned());
+    };
     let message = format!("the worker of the program used more than {bytes} bytes of memory, and the kernel ended it");
     let mut error = own(EvaluationCode::MemoryLimit, message);
     error.limit_value = Some(bytes);
@@ -285,7 +292,7 @@ mod tests {
     use std::time::Duration;
 
     fn code_of(fate: Fate, cpu: Duration) -> Option<EvaluationCode> {
-        let ended = Ended { fate, cpu, max_rss_bytes: 0, out_of_memory: None };
+        let ended = Ended { fate, cpu, max_rss_bytes: 0, shortage: None };
         Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error.map(|error| error.code)
     }
 
@@ -303,7 +310,8 @@ mod tests {
 
     #[test]
     fn a_kill_by_the_workers_own_cgroup_is_the_memory_limit_and_names_the_setting() {
-        let ended = Ended { fate: Fate::Signalled(SIGKILL), cpu: Duration::from_secs(10), max_rss_bytes: 0, out_of_memory: Some(4096) };
+        let ended =
+            Ended { fate: Fate::Signalled(SIGKILL), cpu: Duration::from_secs(10), max_rss_bytes: 0, shortage: Some(Shortage::Own(4096)) };
         let Some(error) = Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error else { panic!("an error") };
         assert_eq!(error.code, EvaluationCode::MemoryLimit);
         assert!(error.message.contains("4096"), "{}", error.message);
@@ -311,9 +319,21 @@ mod tests {
     }
 
     #[test]
+    fn a_kill_for_lack_of_memory_that_all_share_is_the_memory_limit_and_blames_no_setting_of_the_program() {
+        let error = |cpu| {
+            let ended = Ended { fate: Fate::Signalled(SIGKILL), cpu, max_rss_bytes: 0, shortage: Some(Shortage::Shared) };
+            Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error.unwrap_or_else(|| panic!("an error"))
+        };
+        let told = error(Duration::ZERO);
+        assert_eq!(told.code, EvaluationCode::MemoryLimit);
+        assert!(told.message.contains("brig.slice") && told.setting.is_none() && told.limit.is_none(), "{told:?}");
+        assert_eq!(error(Duration::from_secs(10)).code, EvaluationCode::CpuLimit, "the CPU timer kills by the same signal");
+    }
+
+    #[test]
     fn a_crash_names_its_signal_and_a_forbidden_call_is_said_to_be_one() {
         let message = |signal| {
-            let ended = Ended { fate: Fate::Signalled(signal), cpu: Duration::ZERO, max_rss_bytes: 0, out_of_memory: None };
+            let ended = Ended { fate: Fate::Signalled(signal), cpu: Duration::ZERO, max_rss_bytes: 0, shortage: None };
             Verdict::Died.judged(&Limits::DEFAULT, &[], Some(&ended)).error.map(|error| error.message).unwrap_or_default()
         };
         assert!(message(SIGSYS).contains("SIGSYS") && message(SIGSYS).contains("forbidden system call"));

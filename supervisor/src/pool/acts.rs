@@ -102,10 +102,10 @@ impl Core {
         };
         let (cpu, max_rss_bytes) = hand.spent;
         // One small read, and only for a worker that was killed.
-        let ran_out = matches!(fate, Fate::Signalled(9) | Fate::Lost) && hand.cell.leaf.get().is_some_and(Leaf::ran_out);
-        let out_of_memory = self.settings.cgroups.as_ref().filter(|_| ran_out).map(|cgroups| cgroups.memory_max());
+        let killed = matches!(fate, Fate::Signalled(9) | Fate::Lost);
+        let shortage = hand.cell.leaf.get().filter(|_| killed).and_then(Leaf::ran_out);
         // Set once, by the one `Gone` that there is for a worker.
-        drop(hand.cell.ended.set(Ended { fate, cpu, max_rss_bytes, out_of_memory }));
+        drop(hand.cell.ended.set(Ended { fate, cpu, max_rss_bytes, shortage }));
     }
 
     fn note(held: &mut Held, trouble: Trouble) {

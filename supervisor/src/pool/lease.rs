@@ -1,7 +1,7 @@
 //! One worker in the hands of one evaluation.
 
 use super::core::Core;
-use crate::cgroup::Leaf;
+use crate::cgroup::{Kills, Leaf, Shortage};
 use crate::channel::{Channel, ChannelFault};
 use crate::lifecycle::{Event, Release, WorkerId};
 use crate::spawn;
@@ -26,12 +26,12 @@ pub(crate) struct Ended {
     pub cpu: Duration,
     /// Largest resident set, bytes; 0 when nobody can say.
     pub max_rss_bytes: u64,
-    /// The kernel killed it at the `memory.max` of its cgroup; that many bytes.
-    pub out_of_memory: Option<u64>,
+    /// The kernel killed it because memory ran out.
+    pub shortage: Option<Shortage>,
 }
 
 impl Ended {
-    const UNKNOWN: Self = Self { fate: Fate::Lost, cpu: Duration::ZERO, max_rss_bytes: 0, out_of_memory: None };
+    const UNKNOWN: Self = Self { fate: Fate::Lost, cpu: Duration::ZERO, max_rss_bytes: 0, shortage: None };
 }
 
 /// What stays true of a worker while anybody cares for it.
@@ -142,13 +142,21 @@ impl Lease {
     pub(crate) async fn ended(&mut self) -> Ended {
         self.channel = None;
         if let Ok(ended) = tokio::time::timeout(EXIT_GRACE, self.cell.ended.wait()).await {
-            return *ended;
+            return self.by_the_shared_cgroup(*ended);
         }
         self.core.tell(Event::Released { worker: self.cell.id, release: Release::Killed });
         match tokio::time::timeout(KILL_GRACE, self.cell.ended.wait()).await {
             Ok(ended) => *ended,
             Err(_) => Ended::UNKNOWN,
         }
+    }
+
+    /// What the kernel's count says of a worker without a cgroup of its own, that nobody
+    /// here killed.
+    fn by_the_shared_cgroup(&self, ended: Ended) -> Ended {
+        let killed = ended.shortage.is_none() && matches!(ended.fate, Fate::Signalled(9));
+        let counted = killed && self.core.settings.kills.as_deref().is_some_and(Kills::one_more);
+        if counted { Ended { shortage: Some(Shortage::Shared), ..ended } } else { ended }
     }
 
     /// Hangs up: the worker leaves by itself and is reaped in the background; one that

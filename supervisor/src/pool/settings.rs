@@ -1,7 +1,7 @@
 //! What the pool is told, and what follows from it.
 
 use super::PoolError;
-use crate::cgroup::Cgroups;
+use crate::cgroup::{Cgroups, Kills};
 use crate::channel::ChannelBounds;
 use crate::lifecycle::Rules;
 use brig_protocol::control::{Configure, Level, Origin};
@@ -41,6 +41,8 @@ pub(crate) struct WorkerSettings {
     pub channel: ChannelBounds,
     /// Where each worker gets a cgroup of its own.
     pub cgroups: Option<Arc<Cgroups>>,
+    /// Where workers share brigd's: what the kernel kills there.
+    pub kills: Option<Arc<Kills>>,
 }
 
 impl Default for WorkerSettings {
@@ -61,6 +63,7 @@ impl Default for WorkerSettings {
             refill_delay: rules.refill_delay,
             channel: ChannelBounds::default(),
             cgroups: None,
+            kills: None,
         }
     }
 }

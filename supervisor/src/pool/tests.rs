@@ -269,7 +269,7 @@ async fn a_kill_ends_with_the_report_of_the_kernel() {
     let mut lease = within(pool.lease()).await.unwrap();
     lease.kill();
     let ended = within(lease.ended()).await;
-    assert_eq!(ended, Ended { fate: Fate::Signalled(9), cpu: Duration::from_micros(1500), max_rss_bytes: 2 << 20, out_of_memory: None });
+    assert_eq!(ended, Ended { fate: Fate::Signalled(9), cpu: Duration::from_micros(1500), max_rss_bytes: 2 << 20, shortage: None });
     assert_eq!(within(lease.ended()).await, ended);
     assert_eq!(lease.queue(frame("x")), Err(ChannelFault::Closed));
     assert_eq!(pool.stats().nurseries_started, 1);

@@ -13,13 +13,14 @@ property() { systemctl show -P "$1" brig.slice; }
 [ "$(property TasksMax)" = 2048 ] || fail "TasksMax is $(property TasksMax)"
 [ "$(systemctl show -P TasksMax brigd.service)" = 1024 ] || fail "TasksMax of the service"
 memory=$(awk '/^MemTotal/ { print $2 * 1024 }' /proc/meminfo)
-for share in MemoryMax:70 MemoryHigh:60; do
-    bytes=$(property "${share%:*}")
-    [ "$bytes" -le $((memory * (${share#*:} + 1) / 100)) ] && [ "$bytes" -gt $((memory / 4)) ] || fail "${share%:*} is $bytes of $memory"
-done
+bytes=$(property MemoryMax)
+[ "$bytes" -le $((memory * 71 / 100)) ] && [ "$bytes" -gt $((memory / 4)) ] || fail "MemoryMax is $bytes of $memory"
 limit memory.max "$(property MemoryMax)"
-limit memory.high "$(property MemoryHigh)"
+limit memory.high max
+limit memory.swap.max 0
 limit pids.max 2048
 limit cpu.weight 80
 has "$(cat "/proc/$(pid_of)/cgroup")" /brig.slice/
+# As systemd-oomd reads it; it ends whole units.
+[ "$(systemctl show -P ManagedOOMPreference brigd.service)" = avoid ] || fail "systemd-oomd may choose brigd first"
 for worker in $(workers); do has "$(cat "/proc/$worker/cgroup" 2>/dev/null || echo gone /brig.slice/)" /brig.slice/; done

@@ -174,6 +174,7 @@ struct Started {
 /// N0 up to the namespaces; returns in the process that is the nursery.
 fn start(link: &Link) -> Result<Started, End> {
     bind_to_supervisor(link)?;
+    go_before_the_supervisor();
     // Here, where a file may be looked for; the workers find it settled.
     raw::settle_time_zone();
     let config = match link.receive()? {
@@ -197,6 +198,19 @@ fn bind_to_supervisor(link: &Link) -> Result<(), End> {
         return Err(End::ParentGone);
     }
     Ok(())
+}
+
+/// What the score of the supervisor is raised by, for it and what it makes: half of the
+/// memory in question, far more than the supervisor's buffers.
+const OOM_SCORE: i32 = 500;
+
+/// When memory runs out, the kernel is to end a worker and never the supervisor, whatever
+/// their sizes are. Of no use where there is no `/proc`, and nothing depends on it.
+fn go_before_the_supervisor() {
+    const FILE: &str = "/proc/self/oom_score_adj";
+    let held: i32 = std::fs::read_to_string(FILE).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+    let score = held.saturating_add(OOM_SCORE).min(1000);
+    drop(std::fs::write(FILE, score.to_string()));
 }
 
 /// The nursery itself: harden, rehearse, warm, filter, say that it is ready.
