@@ -174,6 +174,19 @@ fn the_examples_of_the_protocol_reference_run() {
     assert_eq!(brigd.connect().evaluate("1").get("value"), Some(&json!(1)));
 }
 
+/// They need root and systemd: cases run them, as the package brings them.
+#[test]
+fn the_recipes_of_the_operations_guide_are_run_by_a_case() {
+    let guide = document("docs/operations.md");
+    let cases = std::fs::read_dir(root().join("tests/systemd/cases")).expect("cases").flatten();
+    let cases: String = cases.map(|case| std::fs::read_to_string(case.path()).expect("a case")).collect();
+    let names: Vec<&str> = guide.split("<!-- recipe: ").skip(1).filter_map(|rest| rest.split(" -->\n```sh\n").next()).collect();
+    assert_eq!(names.len(), blocks(&guide, "sh").len(), "an example of the guide has no name to be run by: {names:?}");
+    for name in names {
+        assert!(cases.lines().any(|line| line == format!("recipe {name}")), "no case runs the recipe {name:?}");
+    }
+}
+
 #[test]
 fn the_settings_that_the_operations_guide_shows_are_taken() {
     let blocks = blocks(&document("docs/operations.md"), "toml");

@@ -5,6 +5,7 @@
 
 use crate::audit::tools::AuditTool;
 use crate::config::tool::ConfigTool;
+use crate::journal::JournalTool;
 use crate::policy::tool::PolicyTool;
 use std::process::ExitCode;
 
@@ -17,6 +18,9 @@ pub(crate) enum Tool {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(ConfigTool),
+    /// Copy the journal.
+    #[command(subcommand)]
+    Journal(JournalTool),
     /// Say what a policy means, and test it before it is loaded.
     #[command(subcommand)]
     Policy(PolicyTool),
@@ -28,6 +32,7 @@ impl Tool {
         match self {
             Self::Audit(tool) => tool.run(),
             Self::Config(tool) => tool.run(),
+            Self::Journal(tool) => tool.run(),
             Self::Policy(tool) => tool.run(),
         }
     }

@@ -3,11 +3,12 @@
 //! Owns the state directory ([`dir`]), the store in it ([`store`]), the one thread that
 //! touches the store ([`writer`]), and what is written: write calls before they run and
 //! after ([`calls`]), evaluations that are asked for again ([`evaluations`]), what a crash
-//! left ([`recovery`]), and counters that outlive brigd ([`counters`]). Never decides
+//! left ([`recovery`]), counters that outlive brigd ([`counters`]), and copies ([`backup`]). Never decides
 //! whether a call may run, never runs one again, and never holds an input or the output
 //! of a call: only their hashes. Without a state directory it holds detached answers in
 //! memory and claims nothing about a crash.
 
+mod backup;
 mod calls;
 mod counters;
 mod dir;
@@ -18,6 +19,7 @@ mod stage;
 mod store;
 mod writer;
 
+pub(crate) use backup::JournalTool;
 pub(crate) use calls::{Effects, Entry, Intent};
 pub(crate) use counters::Counts;
 pub(crate) use dir::{StateDir, StateFault};

@@ -16,7 +16,7 @@ const APPLICATION: i64 = 0x6272_6967;
 /// The newest version of the tables.
 const VERSION: i64 = 1;
 /// How long a lock of another process, as that of a backup, is waited for.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 /// Bytes of one page.
 const PAGE: u64 = 4096;
 
@@ -103,7 +103,7 @@ fn made_whole(new: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, fault)| fault)
 }
 
-fn check_owner(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
+pub(super) fn check_owner(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let application = number("application_id").map_err(|fault| damaged(path, &fault.to_string()))?;
     if application != APPLICATION {
@@ -120,7 +120,7 @@ fn check_owner(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
     Ok(())
 }
 
-fn check_whole(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
+pub(super) fn check_whole(connection: &Connection, path: &Path) -> Result<(), OpenFault> {
     let said: String =
         connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(|fault| damaged(path, &fault.to_string()))?;
     if said == "ok" { Ok(()) } else { Err(damaged(path, &said)) }

@@ -52,15 +52,32 @@ evaluation=$(grep -o '"evaluation":"ev_[^"]*"' /brig/escape | cut -d'"' -f4)
 named() { has "$(journalctl -u brigd PRIORITY=4 -o json --no-pager)" "$evaluation"; }
 until_true 10 named
 has "$(brig audit export --evaluation "$evaluation")" '"uid"'
-# Backup and restore: with brigd stopped all files are copied; what was answered stays answered.
-systemctl stop brigd.service
-cp -a /var/lib/brig /brig/backup
-brig audit verify --dir /brig/backup/audit >/dev/null || fail "the copied chain is broken"
+# Backup and restore, by the very lines of the guide that the package brings, while brigd runs and
+# its state is lost later: what was answered stays answered, what was revoked stays revoked.
+recipe() {
+    sed -n "/^<!-- recipe: $1 -->\$/,/^\`\`\`\$/p" /usr/share/doc/brig/operations.md | sed '1,2d;$d' >/brig/recipe.sh
+    [ -s /brig/recipe.sh ] || fail "the guide has no recipe $1"
+    said=$(bash -euo pipefail /brig/recipe.sh 2>&1) || fail "$1: $said"
+}
+brig admin revoke --principal "uid:$(id -u bob)" >/dev/null
+recipe backup
+has "$said" 'bytes, whole'
+has "$said" 'ok: '
+[ "$(stat -c '%a %U' /backup/journal.sqlite)" = '600 root' ] || fail "the copy is $(stat -c '%a %U' /backup/journal.sqlite)"
+[ "$(pid_of)" != 0 ] || fail "brigd does not run any more"
+later=$(call --idempotency-key later store pay) || fail "no answer"
+brig admin restore --principal "uid:$(id -u bob)" >/dev/null
+systemctl kill -s KILL brigd.service
 rm -rf /var/lib/brig/*
-cp -a /brig/backup/. /var/lib/brig/
+recipe restore
 [ "$(call --idempotency-key paid store pay)" = "$once" ] || fail "it ran again after the restore"
-brig audit verify >/dev/null || fail "the chain is broken after the restore"
+[ "$(call --idempotency-key later store pay)" != "$later" ] || fail "what ran since the backup is known to it"
+evaluate bob 1 >/brig/bob 2>&1 && fail "what was revoked is not revoked any more"
+brig admin restore --principal "uid:$(id -u bob)" >/dev/null
+[ "$(evaluate bob 1)" = 1 ] || fail "it was restored"
+[ "$(stat -c '%a %U' /var/lib/brig /var/lib/brig/journal.sqlite | sort -u | tr '\n' ,)" = '600 brigd,700 brigd,' ] || fail "$(ls -la /var/lib/brig)"
+brig audit verify >/dev/null || fail "the chain is broken after the restore: $(brig audit verify)"
 brig doctor >/dev/null || fail "$(brig doctor)"
 systemctl disable --now brigd-admin.socket >/dev/null 2>&1
-rm -r /etc/brig/functions.d/store.toml /brig/backup
+rm -r /etc/brig/functions.d/store.toml /backup /var/lib/brig.before
 fresh
