@@ -42,10 +42,13 @@ fn systemd_reads_all_units_and_drop_ins_without_a_word() {
 
 /// Whether the exposure of the service is at most a tenth of `threshold`.
 fn exposed(dropin: Option<&str>, threshold: u32) -> Result<(), String> {
-    let folder = units(dropin);
+    exposed_in(units(dropin).path(), threshold)
+}
+
+fn exposed_in(folder: &Path, threshold: u32) -> Result<(), String> {
     let output = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager", &format!("--threshold={threshold}"), "./brigd.service"])
-        .current_dir(&folder)
+        .current_dir(folder)
         .output()
         .unwrap();
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stdout).into_owned()) }
@@ -64,24 +67,85 @@ fn what_a_drop_in_costs_is_bounded() {
     exposed(Some("loopback.conf"), 15).unwrap();
 }
 
-/// The directives of a section, each once.
+/// The directives of a unit, each once, but for what only names and describes it.
 fn directives(text: &str) -> Vec<&str> {
-    let service = text.split("[Service]").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();
-    let mut names: Vec<&str> =
-        service.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut names: Vec<&str> = lines.filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    names.sort_unstable();
     names.dedup();
+    names.retain(|name| !["Description", "Documentation"].contains(name));
     names
 }
 
 #[test]
 fn the_table_has_each_directive_with_what_shows_it() {
-    let unit = fs::read_to_string(source().join("brigd.service")).unwrap();
     let readme = fs::read_to_string(source().join("README.md")).unwrap();
-    let names = directives(&unit);
-    assert!(names.len() > 40, "{names:?}");
-    for name in names {
-        let row = readme.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}=`")));
-        assert!(row.is_some_and(|row| row.split('|').count() == 5), "{name} has no row in systemd/README.md");
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with('|')).collect();
+    let mut count = 0;
+    for unit in UNITS {
+        for name in directives(&fs::read_to_string(source().join(unit)).unwrap()) {
+            let row = rows.iter().find(|row| row.contains(&format!("`{name}=`")));
+            assert!(row.is_some_and(|row| row.split('|').count() == 5), "{name} of {unit} has no row in systemd/README.md");
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count}");
+}
+
+/// Each row of the first table names a test that there is: a case, or one of this file.
+#[test]
+fn what_shows_a_directive_exists() {
+    let readme = fs::read_to_string(source().join("README.md")).unwrap();
+    let own = include_str!("systemd.rs");
+    let table = readme.split("\n## Drop-ins").next().unwrap();
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let shown = row.split('|').nth(3).unwrap();
+        let names: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
+        let exists = |name: &&str| {
+            own.contains(&format!("fn {name}(")) || source().join(format!("../tests/systemd/cases/{name}.sh")).exists()
+        };
+        assert!(!names.is_empty() && names.iter().all(exists), "{row}");
+    }
+}
+
+/// What the sum notices by itself: without any of these the service would be over the half.
+const WEIGHED: [&str; 24] = [
+    "CapabilityBoundingSet",
+    "IPAddressDeny",
+    "LockPersonality",
+    "MemoryDenyWriteExecute",
+    "NoNewPrivileges",
+    "PrivateDevices",
+    "PrivateMounts",
+    "PrivateNetwork",
+    "PrivateTmp",
+    "ProtectClock",
+    "ProtectControlGroups",
+    "ProtectHome",
+    "ProtectKernelLogs",
+    "ProtectKernelModules",
+    "ProtectKernelTunables",
+    "ProtectSystem",
+    "RemoveIPC",
+    "RestrictAddressFamilies",
+    "RestrictNamespaces",
+    "RestrictRealtime",
+    "RestrictSUIDSGID",
+    "SystemCallArchitectures",
+    "SystemCallFilter",
+    "User",
+];
+
+#[test]
+fn without_any_one_of_these_the_exposure_is_more_than_a_half() {
+    let folder = units(None);
+    let path = folder.path().join("brigd.service");
+    let whole = fs::read_to_string(&path).unwrap();
+    for name in WEIGHED {
+        let without: Vec<&str> = whole.lines().filter(|line| !line.starts_with(&format!("{name}="))).collect();
+        assert_ne!(without.len(), whole.lines().count(), "the unit has no {name}");
+        fs::write(&path, without.join("\n")).unwrap();
+        assert!(exposed_in(folder.path(), 5).is_err(), "{name} may be left out unnoticed");
     }
 }
 

@@ -8,6 +8,8 @@ systemctl stop brigd.service
 pid=$(pid_of)
 [ "$(stat -c %U "/proc/$pid")" = root ] || [ "$(stat -c %U "/proc/$pid")" = brigd ] || fail "user"
 has "$(cat "/proc/$pid/status")" "Uid:	$(id -u brigd)	$(id -u brigd)"
+has "$(cat "/proc/$pid/status")" "Gid:	$(getent group brigd | cut -d: -f3)	$(getent group brigd | cut -d: -f3)"
+[ "$(systemctl show -P Type brigd.service) $(systemctl show -P NotifyAccess brigd.service)" = 'notify main' ] || fail "$(systemctl show -p Type,NotifyAccess brigd.service)"
 has "$(cat "/proc/$pid/cgroup")" /brig.slice/brigd.service
 idle() { has "$(systemctl show -P StatusText brigd.service)" 'level strong; workers 8 ready, 0 in use; evaluations 0 running, 0 waiting'; }
 until_true 20 idle

@@ -12,9 +12,10 @@ limit() {
 property() { systemctl show -P "$1" brig.slice; }
 [ "$(property TasksMax)" = 2048 ] || fail "TasksMax is $(property TasksMax)"
 [ "$(systemctl show -P TasksMax brigd.service)" = 1024 ] || fail "TasksMax of the service"
-memory=$(awk '/^MemTotal/ { print $2 * 1024 }' /proc/meminfo)
+memory=$(($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) * 1024))
 bytes=$(property MemoryMax)
 [ "$bytes" -le $((memory * 71 / 100)) ] && [ "$bytes" -gt $((memory / 4)) ] || fail "MemoryMax is $bytes of $memory"
+[ "$(property CPUWeight) $(property IOWeight) $(property MemorySwapMax)" = '80 80 0' ] || fail "$(systemctl show -p CPUWeight,IOWeight,MemorySwapMax brig.slice)"
 limit memory.max "$(property MemoryMax)"
 limit memory.high max
 limit memory.swap.max 0

@@ -1,6 +1,7 @@
 # A brigd that hangs is restarted; one that works is not.
 fresh
 may alice
+[ "$(systemctl show -P WatchdogUSec brigd.service)" = 1min ] || fail "as packaged it waits $(systemctl show -P WatchdogUSec brigd.service)"
 watched
 [ "$(evaluate alice 1)" = 1 ] || fail "no answer"
 pid=$(pid_of)

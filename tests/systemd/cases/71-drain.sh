@@ -4,6 +4,8 @@ may alice
 printf '[server]\ndrain_ms = 8000\n' >>/etc/brig/brig.toml
 systemctl restart brigd.service
 [ "$(evaluate alice 1)" = 1 ] || fail "no answer"
+# Where brigd itself does not end, systemd ends it; longer than it takes to drain.
+[ "$(systemctl show -P TimeoutStartUSec brigd.service) $(systemctl show -P TimeoutStopUSec brigd.service)" = '1min 40s' ] || fail "$(systemctl show -p TimeoutStartUSec,TimeoutStopUSec brigd.service)"
 evaluate alice --json 'await new Promise(done => setTimeout(done, 4000)); "in time"' >/brig/short 2>&1 &
 short=$!
 evaluate alice --json 'await new Promise(done => setTimeout(done, 25000)); "late"' >/brig/long 2>&1 &

@@ -2,6 +2,7 @@
 fresh
 may alice
 [ "$(evaluate alice 1)" = 1 ] || fail "no answer"
+[ "$(systemctl show -P RestartUSec brigd.service)" = 1s ] || fail "it is restarted after $(systemctl show -P RestartUSec brigd.service)"
 pid=$(pid_of)
 workers=$(workers | tr '\n' ' ')
 kill -KILL "$pid"
