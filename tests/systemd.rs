@@ -101,9 +101,8 @@ fn what_shows_a_directive_exists() {
     for row in table.lines().filter(|line| line.starts_with("| `")) {
         let shown = row.split('|').nth(3).unwrap();
         let names: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
-        let exists = |name: &&str| {
-            own.contains(&format!("fn {name}(")) || source().join(format!("../tests/systemd/cases/{name}.sh")).exists()
-        };
+        let exists =
+            |name: &&str| own.contains(&format!("fn {name}(")) || source().join(format!("../tests/systemd/cases/{name}.sh")).exists();
         assert!(!names.is_empty() && names.iter().all(exists), "{row}");
     }
 }

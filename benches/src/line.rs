@@ -175,22 +175,26 @@ pub(crate) fn large_values(brigd: &Brigd, size: Size, report: &mut Report) {
 
 pub(crate) fn throughput(brigd: &Brigd, size: Size, report: &mut Report) {
     for clients in [1usize, 2, 8] {
-        let each = size.throughput / clients.min(4);
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..clients {
-                scope.spawn(|| {
-                    let mut caller = Caller::connect(&brigd.socket());
-                    let line = add();
-                    for _ in 0..each {
-                        caller.evaluate(&line, b"\"value\":3");
-                    }
-                });
-            }
-        });
-        let rate = (clients * each) as f64 / start.elapsed().as_secs_f64();
+        let rate = throughput_of(brigd, clients, size.throughput / clients.min(4));
         report.count(&format!("(c) evaluations/s, {clients} client{}", if clients == 1 { "" } else { "s" }), rate, "1/s");
     }
+}
+
+/// Evaluations a second by so many clients, each of which asks so often.
+pub(crate) fn throughput_of(brigd: &Brigd, clients: usize, each: usize) -> f64 {
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..clients {
+            scope.spawn(|| {
+                let mut caller = Caller::connect(&brigd.socket());
+                let line = add();
+                for _ in 0..each {
+                    caller.evaluate(&line, b"\"value\":3");
+                }
+            });
+        }
+    });
+    (clients * each) as f64 / start.elapsed().as_secs_f64()
 }
 
 pub(crate) fn first_evaluation(runs: usize, report: &mut Report) {

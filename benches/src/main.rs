@@ -2,7 +2,8 @@
 //!
 //! Prints a table and, with `--json`, one JSON object. Figures are medians (and p99) of
 //! at least 1,000 runs where a run is short; what counts is the ratio to the floor of
-//! the same run. `--quick` takes fewer runs, to see that everything works.
+//! the same run. `--quick` takes fewer runs, to see that everything works. `--sizing` prints
+//! the table of docs/operations.md instead.
 //!
 //! `cargo build --release --workspace && cargo run --release -p brig-benches`
 #![expect(
@@ -16,6 +17,7 @@ mod line;
 mod memory;
 mod peers;
 mod report;
+mod sizing;
 mod startup;
 
 use acceptance::Brigd;
@@ -38,6 +40,9 @@ fn main() {
         return floor::echo_peer();
     }
     let quick = args.iter().any(|arg| arg == "--quick");
+    if args.iter().any(|arg| arg == "--sizing") {
+        return sizing::print(quick);
+    }
     let size = if quick { Size { short: 100, long: 20, throughput: 100 } } else { Size { short: 2000, long: 300, throughput: 3000 } };
     let mut report = Report::default();
 

@@ -3,13 +3,13 @@
 use crate::report::Report;
 use acceptance::Brigd;
 
-fn rollup_kib(pid: u32, field: &str) -> Option<f64> {
+pub(crate) fn rollup_kib(pid: u32, field: &str) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     text.lines().find_map(|line| line.strip_prefix(field)).and_then(|rest| rest.split_whitespace().next()?.parse().ok())
 }
 
 /// The workers: processes below brigd that are children of the nursery proper.
-fn workers(brigd: &Brigd) -> Vec<u32> {
+pub(crate) fn workers(brigd: &Brigd) -> Vec<u32> {
     let all = brigd.descendants();
     let parent = |pid: u32| -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

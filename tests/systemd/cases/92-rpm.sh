@@ -7,7 +7,11 @@ groupdel brig
 ! getent group brigd >/dev/null || groupdel brigd
 dpkg -i --force-depends /brig/rpm/*.deb >/dev/null 2>&1 || fail "$(dpkg -l rpm)"
 # Its database knows none of what Debian's has installed.
-foreign() { rpm --force-debian --nodeps "$@"; }
+force=
+# Debian 12's asks for it.
+! rpm --force-debian --version >/dev/null 2>&1 || force=--force-debian
+# shellcheck disable=SC2086 # none or one
+foreign() { rpm $force --nodeps "$@"; }
 may_alice() { id alice >/dev/null 2>&1 || useradd -m alice; usermod -a -G brig alice; printf '[clients]\nuids = [%s]\n' "$(id -u alice)"; }
 socket() { echo "$(systemctl is-enabled brigd.socket || true) $(systemctl is-active brigd.socket || true)"; }
 # A fresh installation listens, and grants nothing to anybody.
@@ -67,14 +71,14 @@ said=$(foreign -e brig 2>&1) || fail "$said"
 [ -e /var/lib/brig/kept ] && [ -e /etc/brig/conf.d/site.toml ] || fail "erasing took state or configuration"
 grep -q '# ours' /etc/brig/brig.toml.rpmsave || fail "the changed brig.toml is gone: $(ls /etc/brig)"
 # Into a root where no systemd runs, as an image is made: the socket is on at the first boot.
-unshare --mount sh -c 'mount -t tmpfs tmpfs /run/systemd && exec rpm --force-debian --nodeps -i /brig/brig.rpm' >/brig/offline 2>&1 || fail "$(cat /brig/offline)"
+unshare --mount sh -c "mount -t tmpfs tmpfs /run/systemd && exec rpm $force --nodeps -i /brig/brig.rpm" >/brig/offline 2>&1 || fail "$(cat /brig/offline)"
 [ "$(systemctl is-enabled brigd.socket)" = enabled ] || fail "not enabled without a running systemd: $(cat /brig/offline)"
 [ "$(systemctl is-active brigd.socket || true)" = inactive ] || fail "started without a running systemd"
 [ -z "$(rpm -V --nodeps brig)" ] || fail "$(rpm -V --nodeps brig)"
 systemctl daemon-reload
 systemctl start brigd.socket
 [ "$(evaluate alice 5)" = 5 ] || fail "no answer"
-unshare --mount sh -c 'mount -t tmpfs tmpfs /run/systemd && exec rpm --force-debian --nodeps -e brig' >/brig/offline 2>&1 || fail "$(cat /brig/offline)"
+unshare --mount sh -c "mount -t tmpfs tmpfs /run/systemd && exec rpm $force --nodeps -e brig" >/brig/offline 2>&1 || fail "$(cat /brig/offline)"
 [ ! -e /etc/systemd/system/sockets.target.wants/brigd.socket ] || fail "still enabled without the package"
 systemctl daemon-reload
 systemctl stop brigd.socket brigd.service 2>/dev/null || true
