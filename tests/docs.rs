@@ -81,6 +81,7 @@ fn the_golden_lines_of_the_protocol_reference_are_those_of_its_tests() {
     for entry in [
         "01-evaluate",
         "02-host-call",
+        "26-host-call-of-a-vm",
         "03-host-result",
         "04-host-failure",
         "05-result",

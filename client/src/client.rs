@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::embedded::{self, StartOptions};
 use crate::error::Error;
 use crate::evaluate::{Evaluate, Evaluation};
-use crate::functions::{Handlers, HostFunctions};
+use crate::functions::HostFunctions;
 use brig_protocol::client::{
     CheckParams, CheckResult, ClientInfo, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, FunctionListed,
     FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, InitializeParams, InitializeResult,
@@ -114,11 +114,7 @@ impl Client {
     /// Runs a program. A program that fails is a result; an [`Error`] means that there
     /// is none, and says whether anything ran.
     pub fn evaluate(&self, evaluate: Evaluate) -> Evaluation {
-        self.evaluate_with(&evaluate, None)
-    }
-
-    fn evaluate_with(&self, evaluate: &Evaluate, also: Option<&Handlers>) -> Evaluation {
-        let sent = evaluate.params().and_then(|params| self.connection.evaluate(params, evaluate.offer(also)));
+        let sent = evaluate.params().and_then(|params| self.connection.evaluate(params, evaluate.offer()));
         Evaluation::new(sent)
     }
 
@@ -176,11 +172,9 @@ impl Client {
             limits: (options.limits != RequestedLimits::default()).then_some(options.limits),
             time_zone: options.time_zone.clone(),
         };
-        self.connection.expect_vms();
-        let made: VmCreateResult = self.request(method::VM_CREATE, &params).await?;
-        let handlers = options.functions.handlers();
-        self.connection.keep(&made.vm, handlers.clone());
-        Ok(Vm { client: self.clone(), made, handlers, disposed: false })
+        let answer = self.connection.create_vm(&params, options.functions.handlers())?.await?;
+        let made = serde_json::from_str(answer.get()).map_err(|fault| Error::Protocol(format!("the result of vm.create: {fault}")))?;
+        Ok(Vm { client: self.clone(), made, disposed: false })
     }
 
     /// The vms of this principal.
@@ -288,7 +282,6 @@ impl VmOptions {
 pub struct Vm {
     client: Client,
     made: VmCreateResult,
-    handlers: Handlers,
     disposed: bool,
 }
 
@@ -306,9 +299,8 @@ impl Vm {
     }
 
     /// Runs a program in the vm's realm.
-    pub fn evaluate(&self, mut evaluate: Evaluate) -> Evaluation {
-        evaluate.vm = Some(self.made.vm.clone());
-        self.client.evaluate_with(&evaluate, Some(&self.handlers))
+    pub fn evaluate(&self, evaluate: Evaluate) -> Evaluation {
+        self.client.evaluate(evaluate.vm(self.id()))
     }
 
     /// Ends it.
@@ -325,9 +317,8 @@ impl Vm {
 
 impl Drop for Vm {
     fn drop(&mut self) {
-        self.client.connection.let_go(&self.made.vm);
         if !self.disposed {
-            self.client.connection.tell(method::VM_DISPOSE, &VmDisposeParams { vm: self.made.vm.clone() });
+            self.client.connection.dispose(&self.made.vm);
         }
     }
 }

@@ -12,9 +12,8 @@ mod wire;
 use crate::embedded::PrivateServer;
 use crate::error::Error;
 use crate::functions::Handlers;
-use brig_protocol::client::{EvaluateParams, FunctionsCallParams, method};
+use brig_protocol::client::{EvaluateParams, FunctionsCallParams, VmCreateParams, method};
 use brig_protocol::line::{Line, LineDecoder};
-use brig_protocol::rpc::{self, Id};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -179,15 +178,13 @@ impl Connection {
         Ok((Ticket { connection: Arc::clone(self), request, answer, sent: false, cancels: false, done: false }, announced))
     }
 
-    /// Makes ready for the calls of evaluations of others, which a vm that is made here brings.
-    pub(crate) fn expect_vms(&self) {
-        lock(&self.wire.table).makes_vms = true;
-    }
-
-    /// Answers for the functions of a vm that was made here, whoever evaluates in it.
-    pub(crate) fn keep(&self, vm: &str, handlers: Handlers) {
-        let offer = Offer { handlers, ..Offer::default() };
-        lock(&self.wire.table).kept.insert(vm.to_owned(), Arc::new(offer));
+    /// Makes a vm, for whose functions `handlers` answer, whoever evaluates in it. A ticket
+    /// that is dropped ends it.
+    pub(crate) fn create_vm(self: &Arc<Self>, params: &VmCreateParams<'_>, handlers: Handlers) -> Result<Ticket, Error> {
+        let (mut ticket, _) = self.ticket(None)?;
+        ticket.cancels = true;
+        lock(&self.wire.table).expect_vm(ticket.request, handlers);
+        ticket.send(method::VM_CREATE, params)
     }
 
     /// The vm is no more.
@@ -195,14 +192,9 @@ impl Connection {
         lock(&self.wire.table).kept.remove(vm);
     }
 
-    /// Sends a request whose answer nobody needs.
-    pub(crate) fn tell(&self, method: &str, params: &impl Serialize) {
-        let request = {
-            let mut table = lock(&self.wire.table);
-            table.last_id += 1;
-            table.last_id
-        };
-        self.wire.send(&rpc::request(&Id::Number(request), method, params));
+    /// Has a vm ended that nobody has any more.
+    pub(crate) fn dispose(&self, vm: &str) {
+        self.wire.dispose(vm);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::connection::{Canceller, Offer, Ticket};
 use crate::error::Error;
-use crate::functions::{Handlers, HostCall, HostFunctions};
+use crate::functions::{HostCall, HostFunctions};
 use brig_protocol::client::{
     ApprovalNote, Capture, EvaluateParams, EvaluateResult, Form, Language, OutputNote, OutputOptions, Permissions, Warning,
 };
@@ -32,7 +32,7 @@ pub struct Evaluate {
     limits: RequestedLimits,
     timeout: Option<Duration>,
     capture: Capture,
-    pub(crate) vm: Option<String>,
+    vm: Option<String>,
     time_zone: Option<String>,
     idempotency_key: Option<String>,
     pub(crate) detach: bool,
@@ -157,6 +157,14 @@ impl Evaluate {
         self
     }
 
+    /// Runs it in the realm of a kept worker, by its id. It may be that of another client of
+    /// this user, which goes on answering for the functions that it declared.
+    #[must_use]
+    pub fn vm(mut self, id: impl Into<String>) -> Self {
+        self.vm = Some(id.into());
+        self
+    }
+
     /// IANA time zone of the program; UTC when nobody says.
     #[must_use]
     pub fn time_zone(mut self, zone: impl Into<String>) -> Self {
@@ -225,16 +233,14 @@ impl Evaluate {
 
     /// Whether it calls functions of this process, or tells it anything while it runs.
     pub(crate) fn needs_this_client(&self) -> bool {
-        !self.functions.is_empty() || self.offer.on_output.is_some() || self.offer.on_warning.is_some()
+        let listens = self.offer.on_output.is_some() || self.offer.on_warning.is_some() || self.offer.on_approval.is_some();
+        listens || !self.functions.is_empty()
     }
 
-    /// What this process offers while it runs; `also` are the functions of its vm.
-    pub(crate) fn offer(&self, also: Option<&Handlers>) -> Offer {
-        let mut handlers = also.cloned().unwrap_or_default();
-        if !self.functions.is_empty() {
-            handlers.extend(&self.functions.handlers());
-        }
-        Offer { handlers, ended: tokio_util::sync::CancellationToken::new(), ..self.offer.clone() }
+    /// What this process offers while it runs, besides the functions of its vm.
+    pub(crate) fn offer(&self) -> Offer {
+        let handlers = self.functions.handlers();
+        Offer { handlers, in_vm: self.vm.is_some(), ended: tokio_util::sync::CancellationToken::new(), ..self.offer.clone() }
     }
 }
 

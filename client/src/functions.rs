@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What a handler's code becomes.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Box<RawValue>, FunctionError>> + Send>>;
-type Handler = Arc<dyn Fn(Box<RawValue>, HostCall) -> Running + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(Box<RawValue>, HostCall) -> Running + Send + Sync>;
 
 /// One call of a host function, as its handler sees it.
 #[derive(Clone, Debug)]
@@ -416,17 +416,9 @@ impl Handlers {
         self.0.is_empty()
     }
 
-    pub(crate) fn extend(&mut self, more: &Self) {
-        self.0.extend(more.0.iter().map(|(name, handler)| (name.clone(), Arc::clone(handler))));
-    }
-
-    /// The handler of a function, to be compared with that of another collection of them.
+    /// The handler of a function.
     pub(crate) fn find(&self, function: &str) -> Option<&Handler> {
         self.0.get(function)
-    }
-
-    pub(crate) fn start(&self, input: Box<RawValue>, call: HostCall) -> Option<Running> {
-        self.0.get(&call.function).map(|handler| handler(input, call))
     }
 }
 

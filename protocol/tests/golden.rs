@@ -69,6 +69,7 @@ macro_rules! golden {
 golden! {
     an_evaluate_request_is_written_as_specified = "01-evaluate.json";
     a_host_call_is_written_as_specified = "02-host-call.json";
+    a_host_call_of_a_vm_is_written_as_specified = "26-host-call-of-a-vm.json";
     a_host_result_is_written_as_specified = "03-host-result.json";
     a_host_failure_is_written_as_specified = "04-host-failure.json";
     a_result_is_written_as_specified = "05-result.json";

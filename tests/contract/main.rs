@@ -6,7 +6,7 @@ mod expected;
 mod scripted;
 
 use acceptance::Brigd;
-use brig::protocol::client::{CancelParams, EvaluateResult};
+use brig::protocol::client::CancelParams;
 use brig::{CheckParams, Client, Error, Evaluate, EvaluationStatus, HostFunctions, Vm, VmOptions};
 use expected::Fault;
 use scripted::{DEADLINE, Told};
@@ -27,6 +27,7 @@ struct Run {
     one: Client,
     another: Client,
     vm: Option<Vm>,
+    other: Option<Vm>,
     /// Id of a vm that was disposed of.
     gone: Option<String>,
     detached: Option<String>,
@@ -91,6 +92,11 @@ impl Run {
         if step.get("by").is_some_and(|by| by == "another") { &self.another } else { &self.one }
     }
 
+    /// The vm in which the step runs.
+    fn vm(&self, step: &Value) -> Option<&Vm> {
+        if step.get("in").is_some_and(|vm| vm == "other") { self.other.as_ref() } else { self.vm.as_ref() }
+    }
+
     fn evaluation(&self) -> Result<&str, Fault> {
         self.detached.as_deref().ok_or_else(|| "nothing was detached".into())
     }
@@ -99,7 +105,7 @@ impl Run {
     async fn take(&mut self, step: &Value) -> Result<Option<String>, Fault> {
         let members = step.as_object().ok_or("a step is an object")?;
         let kinds: Vec<&String> =
-            members.keys().filter(|name| !["by", "options", "functions", "expect"].contains(&name.as_str())).collect();
+            members.keys().filter(|name| !["by", "in", "options", "functions", "expect"].contains(&name.as_str())).collect();
         let [kind] = kinds.as_slice() else { return Err(format!("one step does one thing, not {kinds:?}").into()) };
         let given = &step[kind.as_str()];
         let expect = step.get("expect").unwrap_or(&Value::Null);
@@ -146,17 +152,13 @@ impl Run {
     async fn evaluate(&self, source: &str, step: &Value, expect: &Value) -> Result<Option<String>, Fault> {
         let told = Arc::new(Told::default());
         let evaluate = program(source, step, &told)?;
-        let result = match (&self.vm, &self.gone) {
-            (Some(vm), _) if step.get("by").is_some() => {
-                // By its id only: this library has a vm where it was made.
-                let params = json!({"source": source, "vm": vm.id()});
-                self.client(step).request::<EvaluateResult>("evaluate", &params).await
-            }
-            (Some(vm), _) => told.cancelling(vm.evaluate(evaluate)).await,
-            // A vm that was disposed of can not even be named by what this library offers.
-            (None, Some(vm)) => self.one.request::<EvaluateResult>("evaluate", &json!({"source": source, "vm": vm})).await,
-            (None, None) => told.cancelling(self.client(step).evaluate(evaluate)).await,
+        let evaluation = match (self.vm(step), &self.gone) {
+            (Some(vm), _) if step.get("by").is_some() => self.client(step).evaluate(evaluate.vm(vm.id())),
+            (Some(vm), _) => vm.evaluate(evaluate),
+            (None, Some(vm)) => self.one.evaluate(evaluate.vm(vm)),
+            (None, None) => self.client(step).evaluate(evaluate),
         };
+        let result = told.cancelling(evaluation).await;
         match (result, expect.get("refused")) {
             (Err(fault), Some(refused)) => expected::is_refusal(&fault, refused).map(|()| None),
             (result, None) => {
@@ -233,17 +235,21 @@ impl Run {
     }
 }
 
+async fn vm(client: &Client, wanted: Option<&Value>) -> Result<Option<Vm>, Fault> {
+    match wanted {
+        Some(wanted) => Ok(Some(client.create_vm(vm_options(wanted)?).await?)),
+        None => Ok(None),
+    }
+}
+
 async fn runs(behaviour: &Value, brigd: &Brigd) -> Result<(), Fault> {
     let members = behaviour.as_object().ok_or("a behaviour is an object")?;
-    if let Some(odd) = members.keys().find(|name| !["name", "steps", "vm", "sdks", "why"].contains(&name.as_str())) {
+    if let Some(odd) = members.keys().find(|name| !["name", "steps", "vm", "other", "sdks", "why"].contains(&name.as_str())) {
         return Err(format!("the member {odd} has no implementation here").into());
     }
     let (one, another) = (Client::connect(brigd.socket()).await?, Client::connect(brigd.socket()).await?);
-    let vm = match behaviour.get("vm") {
-        Some(wanted) => Some(one.create_vm(vm_options(wanted)?).await?),
-        None => None,
-    };
-    let mut run = Run { one, another, vm, gone: None, detached: None, ids: Vec::new() };
+    let (vm, other) = (vm(&one, behaviour.get("vm")).await?, vm(&one, behaviour.get("other")).await?);
+    let mut run = Run { one, another, vm, other, gone: None, detached: None, ids: Vec::new() };
     for (index, step) in behaviour["steps"].as_array().ok_or("a behaviour has steps")?.iter().enumerate() {
         let id = run.take(step).await.map_err(|fault| format!("step {index} ({step:.300}): {fault}"))?;
         run.ids.push(id);

@@ -4,9 +4,9 @@
 //! whether a call is permitted: brigd did.
 
 use super::lock;
-use super::table::Offer;
+use super::table::CallListener;
 use super::wire::Wire;
-use crate::functions::{FunctionError, HostCall};
+use crate::functions::{FunctionError, Handler, HostCall};
 use brig_protocol::client::CallFailure;
 use brig_protocol::codes::CallCode;
 use brig_protocol::json::{self, Bounds};
@@ -14,16 +14,26 @@ use brig_protocol::limits;
 use brig_protocol::rpc::{self, Id};
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
-pub(super) async fn run_call(mut answering: Answering, offer: Arc<Offer>, input: Box<RawValue>, call: HostCall) {
+/// Who answers a call, and who is told of it.
+pub(super) struct Answers {
+    /// None: no such function is offered.
+    pub(super) handler: Option<Handler>,
+    pub(super) on_call: Option<CallListener>,
+    /// Ends with whatever the call is for.
+    pub(super) cancelled: CancellationToken,
+}
+
+pub(super) async fn run_call(mut answering: Answering, answers: Answers, input: Box<RawValue>, call: HostCall) {
     let cancelled = call.cancelled.clone();
-    if let Some(listener) = &offer.on_call {
+    if let Some(listener) = &answers.on_call {
         listener(&call);
     }
     let work = async {
         let unknown = FunctionError::new(CallCode::UnknownFunction.as_str(), format!("{} is not offered here", call.function));
-        match offer.handlers.start(input, call) {
-            Some(running) => running.await,
+        match answers.handler {
+            Some(handler) => handler(input, call).await,
             None => Err(unknown),
         }
     };

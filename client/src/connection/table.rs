@@ -3,9 +3,10 @@
 //! Owns the requests in flight, the evaluations they became, and the calls that are
 //! being answered. Never does I/O.
 
+use super::answering::Answers;
 use crate::error::Error;
 use crate::functions::{Handlers, HostCall};
-use brig_protocol::client::{ApprovalNote, CALL_PREFIX, OutputNote, Warning};
+use brig_protocol::client::{ApprovalNote, CALL_PREFIX, HostCallParams, OutputNote, VmCreateResult, Warning};
 use brig_protocol::rpc::Id;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 type OutputListener = Arc<dyn Fn(&OutputNote) + Send + Sync>;
-type CallListener = Arc<dyn Fn(&HostCall) + Send + Sync>;
+pub(super) type CallListener = Arc<dyn Fn(&HostCall) + Send + Sync>;
 /// Is told of a call that waits for a person.
 pub(crate) type ApprovalListener = Arc<dyn Fn(&ApprovalNote) + Send + Sync>;
 type WarningListener = Arc<dyn Fn(&Warning) + Send + Sync>;
@@ -27,13 +28,15 @@ pub(crate) struct Offer {
     pub(crate) on_warning: Option<WarningListener>,
     pub(crate) on_approval: Option<ApprovalListener>,
     pub(crate) on_call: Option<CallListener>,
+    /// Whether it runs in a vm, which may have functions of this client.
+    pub(crate) in_vm: bool,
     pub(crate) ended: CancellationToken,
 }
 
 impl Offer {
     /// Whether brigd may ask or tell anything while the evaluation runs.
     fn is_empty(&self) -> bool {
-        self.handlers.is_empty() && self.on_output.is_none() && self.on_warning.is_none() && self.on_approval.is_none()
+        self.handlers.is_empty() && !self.in_vm && self.on_output.is_none() && self.on_warning.is_none() && self.on_approval.is_none()
     }
 }
 
@@ -42,6 +45,8 @@ pub(super) struct Pending {
     pub(super) offer: Option<Arc<Offer>>,
     /// For a call without a program: its function, and who is told that it waits.
     asks: Option<(String, ApprovalListener)>,
+    /// Who answers for the functions of the vm that it makes.
+    makes: Option<Handlers>,
     /// Whether brigd was asked to tell the id of the evaluation first.
     announced: bool,
     evaluation: Option<String>,
@@ -62,9 +67,9 @@ pub(super) struct Table {
     pub(super) evaluations: HashMap<String, i64>,
     pub(super) calls: HashMap<Id, CancellationToken>,
     /// Of the vms that were made here; another connection may evaluate in them.
-    pub(super) kept: HashMap<String, Arc<Offer>>,
+    pub(super) kept: HashMap<String, Handlers>,
     /// Whether evaluations of others may ask something here.
-    pub(super) makes_vms: bool,
+    makes_vms: bool,
     pub(super) lost: Option<Error>,
 }
 
@@ -82,27 +87,55 @@ impl Table {
         self.last_id += 1;
         let offer = offer.filter(|offer| !offer.is_empty()).map(Arc::new);
         let announced = offer.is_some() && (self.makes_vms || self.requests.values().any(Pending::is_unnamed));
-        self.requests.insert(self.last_id, Pending { answer, offer, asks: None, announced, evaluation: None });
+        self.requests.insert(self.last_id, Pending { answer, offer, asks: None, makes: None, announced, evaluation: None });
         Ok((self.last_id, announced))
     }
 
     /// The offer of an evaluation. One that was not announced belongs to the only
     /// request that can have begun it.
     pub(super) fn offer(&mut self, evaluation: &str) -> Option<Arc<Offer>> {
-        if let Some(request) = self.evaluations.get(evaluation) {
-            return self.requests.get(request).and_then(|pending| pending.offer.clone());
+        if self.evaluations.contains_key(evaluation) {
+            return self.known(evaluation);
         }
         let request = *self.requests.iter().find(|(_, pending)| pending.is_unnamed())?.0;
         self.name(request, evaluation);
         self.requests.get(&request).and_then(|pending| pending.offer.clone())
     }
 
-    /// What answers a call of an evaluation that is none of this client's: the only vm made
-    /// here that has such a function, or one of several that have the same.
-    pub(super) fn offer_of_vms(&self, function: &str) -> Option<Arc<Offer>> {
-        let mut found = self.kept.values().filter_map(|offer| Some((offer, offer.handlers.find(function)?)));
-        let (first, handler) = found.next()?;
-        found.all(|(_, other)| Arc::ptr_eq(handler, other)).then(|| Arc::clone(first))
+    /// The offer of an evaluation that is certainly one of this client's.
+    fn known(&self, evaluation: &str) -> Option<Arc<Offer>> {
+        self.evaluations.get(evaluation).and_then(|request| self.requests.get(request)).and_then(|pending| pending.offer.clone())
+    }
+
+    /// Who answers a call: a function of a vm is that of the vm, whoever evaluates in it.
+    pub(super) fn answers(&mut self, params: &HostCallParams<'_>) -> Option<Answers> {
+        let Some(vm) = &params.vm else {
+            let offer = self.offer(&params.evaluation)?;
+            let handler = offer.handlers.find(&params.function).cloned();
+            return Some(Answers { handler, on_call: offer.on_call.clone(), cancelled: offer.ended.child_token() });
+        };
+        let handler = self.kept.get(vm.as_ref())?.find(&params.function).cloned();
+        let (on_call, cancelled) = match self.known(&params.evaluation) {
+            Some(offer) => (offer.on_call.clone(), offer.ended.child_token()),
+            None => (None, CancellationToken::new()),
+        };
+        Some(Answers { handler, on_call, cancelled })
+    }
+
+    /// This request makes a vm, for whose functions these answer from the moment there is one.
+    pub(super) fn expect_vm(&mut self, request: i64, handlers: Handlers) {
+        self.makes_vms = true;
+        if let Some(pending) = self.requests.get_mut(&request) {
+            pending.makes = Some(handlers);
+        }
+    }
+
+    /// A request was answered; gives the id of the vm that it made.
+    pub(super) fn made(&mut self, pending: &mut Pending, answer: &RawValue) -> Option<String> {
+        let handlers = pending.makes.take()?;
+        let made: VmCreateResult = serde_json::from_str(answer.get()).ok()?;
+        self.kept.insert(made.vm.clone(), handlers);
+        Some(made.vm)
     }
 
     /// Whoever listens for approvals of calls of this function is told of one.

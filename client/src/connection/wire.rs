@@ -7,7 +7,9 @@ use super::lock;
 use super::table::Table;
 use crate::error::Error;
 use crate::functions::{FunctionError, HostCall};
-use brig_protocol::client::{ApprovalNote, HostCallParams, HostCancelParams, OutputNote, StartedNote, WarningNote, method};
+use brig_protocol::client::{
+    ApprovalNote, HostCallParams, HostCancelParams, OutputNote, StartedNote, VmDisposeParams, WarningNote, method,
+};
 use brig_protocol::codes::{CallCode, RequestCode};
 use brig_protocol::json::Bounds;
 use brig_protocol::limits;
@@ -117,9 +119,22 @@ impl Wire {
     fn answered(&self, id: &Id, outcome: Result<&RawValue, ErrorObject<'_>>) {
         let Id::Number(request) = id else { return };
         // An answer that nobody waits for any more is that of a dropped request.
-        let Some(pending) = lock(&self.table).remove(*request) else { return };
+        let mut table = lock(&self.table);
+        let Some(mut pending) = table.remove(*request) else { return };
+        let made = outcome.as_ref().ok().and_then(|answer| table.made(&mut pending, answer));
+        drop(table);
         let outcome = outcome.map(RawValue::to_owned).map_err(|error| refusal(&error));
-        pending.answer.send(outcome).ok();
+        if pending.answer.send(outcome).is_err()
+            && let Some(vm) = made
+        {
+            self.dispose(&vm);
+        }
+    }
+
+    /// Has a vm ended that nobody has any more.
+    pub(super) fn dispose(&self, vm: &str) {
+        lock(&self.table).kept.remove(vm);
+        self.send(&rpc::notification(method::VM_DISPOSE, &VmDisposeParams { vm: vm.to_owned() }));
     }
 
     fn refuse(&self, id: &Id, asked: &str) {
@@ -170,14 +185,13 @@ impl Wire {
     fn host_call(self: &Arc<Self>, id: Id, params: Option<&RawValue>) -> Result<(), Error> {
         let params: HostCallParams<'_> = read_params(method::HOST_CALL, params)?;
         let mut table = lock(&self.table);
-        let Some(offer) = table.offer(&params.evaluation).or_else(|| table.offer_of_vms(&params.function)) else {
+        let Some(answers) = table.answers(&params) else {
             drop(table);
             let failure = FunctionError::new(CallCode::Cancelled.as_str(), "this client runs no such evaluation");
             self.send(&answer_line(&id, Err(failure)));
             return Ok(());
         };
-        let cancelled = offer.ended.child_token();
-        table.calls.insert(id.clone(), cancelled.clone());
+        table.calls.insert(id.clone(), answers.cancelled.clone());
         drop(table);
         let call = HostCall {
             evaluation: params.evaluation.into_owned(),
@@ -185,10 +199,10 @@ impl Wire {
             function: params.function.into_owned(),
             idempotency_key: params.idempotency_key.into_owned(),
             deadline: Duration::from_millis(params.deadline_ms),
-            cancelled,
+            cancelled: answers.cancelled.clone(),
         };
         let answering = Answering { wire: Arc::clone(self), id, answered: false };
-        tokio::spawn(run_call(answering, offer, params.input.to_owned(), call));
+        tokio::spawn(run_call(answering, answers, params.input.to_owned(), call));
         Ok(())
     }
 }

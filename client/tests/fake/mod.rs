@@ -72,8 +72,16 @@ impl Peer {
     }
 
     pub fn call(&mut self, id: &str, evaluation: &str, call: u64, function: &str, input: &Value) {
-        let params = json!({"evaluation": evaluation, "call": call, "function": function, "input": input,
+        self.call_of(None, id, evaluation, call, function, input);
+    }
+
+    /// A call of a function that was declared with this vm.
+    pub fn call_of(&mut self, vm: Option<&str>, id: &str, evaluation: &str, call: u64, function: &str, input: &Value) {
+        let mut params = json!({"evaluation": evaluation, "call": call, "function": function, "input": input,
             "deadlineMs": 20000, "idempotencyKey": format!("{evaluation}:{call}")});
+        if let Some(vm) = vm {
+            params["vm"] = json!(vm);
+        }
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": "host.call", "params": params}));
     }
 

@@ -146,6 +146,10 @@ pub struct HostCallParams<'a> {
     /// The same for every delivery of this call.
     #[serde(borrow)]
     pub idempotency_key: std::borrow::Cow<'a, str>,
+    /// With which vm the function was declared, where it was not with the evaluation: a
+    /// client that made several vms knows by it whose handler is meant.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<std::borrow::Cow<'a, str>>,
 }
 
 /// What a client's failed callback says of itself (`error.data`).

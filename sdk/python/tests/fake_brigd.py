@@ -41,7 +41,7 @@ class Peer:
     def refuse(self, number: Any, code: str, **more: Any) -> None:
         self.send(id=number, error={"code": -32000, "message": f"refused: {code}", "data": {"code": code, **more}})
 
-    def call(self, number: Any, evaluation: str, name: str, given: Any, count: int = 1) -> None:
+    def call(self, number: Any, evaluation: str, name: str, given: Any, count: int = 1, vm: str | None = None) -> None:
         params = {
             "evaluation": evaluation,
             "call": count,
@@ -49,6 +49,7 @@ class Peer:
             "input": given,
             "deadlineMs": 5000,
             "idempotencyKey": f"{evaluation}:{count}",
+            **({} if vm is None else {"vm": vm}),
         }
         self.send(id=number, method="host.call", params=params)
 

@@ -79,7 +79,7 @@ class Run:
 
     def __init__(self, one: brig.AsyncClient, another: brig.AsyncClient) -> None:
         self.one, self.another = one, another
-        self.vm: brig.AsyncVm | None = None
+        self.vms: dict[str, brig.AsyncVm] = {}
         self.detached: str | None = None
         self.ids: list[str | None] = []
 
@@ -88,7 +88,7 @@ class Run:
 
     async def take(self, step: dict[str, Any]) -> str | None:
         """Does what the step says; fails when nobody knows how."""
-        [(kind, given)] = [(name, value) for name, value in step.items() if name not in ("by", "options", "functions", "expect")]
+        [(kind, given)] = [(name, value) for name, value in step.items() if name not in ("by", "in", "options", "functions", "expect")]
         does = getattr(self, f"do_{kind}", None)
         assert does is not None, f"the step {kind!r} has no implementation here"
         done: str | None = await does(step, given)
@@ -97,9 +97,10 @@ class Run:
     async def do_evaluate(self, step: dict[str, Any], source: str) -> str | None:
         told = Told()
         options = options_of(step, told)
-        where = self.client(step) if self.vm is None or "by" in step else self.vm
-        if self.vm is not None and "by" in step:
-            options["vm"] = self.vm.id
+        vm = self.vms.get(step.get("in", "vm"))
+        where = self.client(step) if vm is None or "by" in step else vm
+        if vm is not None and "by" in step:
+            options["vm"] = vm.id
         if "refused" in step["expect"]:
             return await refused(where.evaluate(source, **options), step["expect"]["refused"])
         result = await where.evaluate(source, **options)
@@ -135,12 +136,10 @@ class Run:
         await self.client(step).request("cancel", {"evaluation": self.detached})
 
     async def do_vms(self, step: dict[str, Any], _: bool) -> None:
-        assert self.vm is not None
-        has({"own": self.vm.id in [vm["vm"] for vm in await self.client(step).list_vms()]}, step["expect"], "vms")
+        has({"own": self.vms["vm"].id in [vm["vm"] for vm in await self.client(step).list_vms()]}, step["expect"], "vms")
 
     async def do_dispose(self, _: dict[str, Any], __: bool) -> None:
-        assert self.vm is not None
-        await self.vm.dispose()
+        await self.vms["vm"].dispose()
 
     async def status_is(self, asked: Awaitable[brig.EvaluationStatus], expected: dict[str, Any]) -> brig.EvaluationStatus | None:
         if "refused" in expected:
@@ -159,13 +158,13 @@ class Run:
 
 
 async def runs(behaviour: dict[str, Any], socket: str | None) -> None:
-    assert set(behaviour) <= {"name", "steps", "vm", "sdks", "why"}, "members without an implementation here"
+    assert set(behaviour) <= {"name", "steps", "vm", "other", "sdks", "why"}, "members without an implementation here"
     async with brig.AsyncClient(socket=socket) as one, brig.AsyncClient(socket=socket) as another:
         run = Run(one, another)
-        if "vm" in behaviour:
-            options = dict(behaviour["vm"])
+        for which in {"vm", "other"} & set(behaviour):
+            options = dict(behaviour[which])
             functions = functions_of(options.pop("functions", {}), Told())
-            run.vm = await one.create_vm(**spelled(options), host_functions=functions)
+            run.vms[which] = await one.create_vm(**spelled(options), host_functions=functions)
         for index, step in enumerate(behaviour["steps"]):
             try:
                 run.ids.append(await run.take(step))

@@ -434,7 +434,7 @@ def test_a_vm_keeps_its_handlers_and_defaults_and_is_disposed_of_by_name() -> No
         peer.answer(made["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
         asked = peer.expect("evaluate")
         peer.send(method="evaluation.started", params={"id": asked["id"], "evaluation": "ev_1"})
-        peer.call("c", "ev_1", "t.f", {})
+        peer.call("c", "ev_1", "t.f", {}, vm="vm_1")
         answer = peer.next()
         peer.answer(asked["id"], succeeded(answer["result"]))
         by_option = peer.expect("evaluate")
@@ -458,9 +458,11 @@ def test_a_call_of_somebody_elses_evaluation_in_a_vm_made_here_is_not_taken_for_
         peer = fake.accept()
         peer.answer(peer.expect("vm.create")["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
         own = peer.expect("evaluate")
-        peer.call("c1", "ev_other", "t.f", {})
+        peer.call("c1", "ev_other", "t.f", {}, vm="vm_1")
         said = [peer.next()["result"]]
-        peer.call("c2", "ev_other", "t.g", {}, 2)
+        peer.call("c2", "ev_other", "t.g", {}, 2, vm="vm_1")
+        said.append(peer.next()["error"]["data"]["code"])
+        peer.call("c5", "ev_other", "t.f", {}, 2, vm="vm_2")
         said.append(peer.next()["error"]["data"]["code"])
         peer.send(method="evaluation.started", params={"id": own["id"], "evaluation": "ev_own"})
         peer.call("c3", "ev_own", "t.f", {})
@@ -468,7 +470,7 @@ def test_a_call_of_somebody_elses_evaluation_in_a_vm_made_here_is_not_taken_for_
         peer.answer(own["id"], succeeded(1))
         peer.answer(peer.expect("vm.dispose")["id"], {})
         peer.answer(peer.expect("vm.list")["id"], {"vms": []})
-        peer.call("c4", "ev_other", "t.f", {}, 3)
+        peer.call("c4", "ev_other", "t.f", {}, 3, vm="vm_1")
         return [*said, peer.next()["error"]["data"]["code"]]
 
     async def client(one: brig.AsyncClient) -> Any:
@@ -485,7 +487,61 @@ def test_a_call_of_somebody_elses_evaluation_in_a_vm_made_here_is_not_taken_for_
         finally:
             told.set()
 
-    assert talk(told_server, client)[0] == ["vm", "cancelled", "own", "cancelled"]
+    assert talk(told_server, client)[0] == ["vm", "unknown_function", "cancelled", "own", "cancelled"]
+
+
+def test_a_vms_functions_answer_from_the_line_that_makes_it_and_beside_an_evaluation_that_began_before() -> None:
+    began = threading.Event()
+
+    def server(fake: FakeBrigd) -> list[Any]:
+        peer = fake.accept()
+        own = peer.expect("evaluate")
+        assert "announce" not in own["params"]
+        began.set()
+        peer.answer(peer.expect("vm.create")["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
+        peer.call("c1", "ev_other", "t.f", {}, vm="vm_1")
+        peer.call("c2", "ev_own", "t.f", {})
+        said = {answer["id"]: answer["result"] for answer in (peer.next(), peer.next())}
+        peer.answer(own["id"], succeeded(1))
+        return [said["c1"], said["c2"]]
+
+    async def client(one: brig.AsyncClient) -> Any:
+        running = asyncio.ensure_future(one.evaluate("1", host_functions={"t": {"f": lambda: "own"}}))
+        await asyncio.get_running_loop().run_in_executor(None, began.wait, PATIENCE_S)
+        await one.create_vm(host_functions={"t": {"f": lambda: "vm"}})
+        await running
+
+    assert talk(server, client)[0] == ["vm", "own"]
+
+
+def test_a_vm_that_nobody_waited_for_is_disposed_of() -> None:
+    asked = threading.Event()
+
+    def server(fake: FakeBrigd) -> Any:
+        peer = fake.accept()
+        made = peer.expect("vm.create")
+        asked.set()
+        listing = peer.expect("vm.list")
+        peer.answer(made["id"], {"vm": "vm_1", "idleTimeoutMs": 1, "lifetimeMs": 2})
+        peer.answer(listing["id"], {"vms": []})
+        gone = peer.expect("vm.dispose")
+        peer.answer(peer.expect("vm.list")["id"], {"vms": []})
+        return gone
+
+    async def client(one: brig.AsyncClient) -> None:
+        making = asyncio.ensure_future(_made(one))
+        await asyncio.get_running_loop().run_in_executor(None, asked.wait, PATIENCE_S)
+        making.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+        await one.list_vms()
+        await one.list_vms()
+
+    async def _made(one: brig.AsyncClient) -> brig.AsyncVm:
+        return await one.create_vm()
+
+    gone = talk(server, client)[0]
+    assert gone["params"] == {"vm": "vm_1"} and "id" not in gone
 
 
 def test_an_approval_of_a_call_without_a_program_is_not_taken_for_one_of_an_evaluation() -> None:

@@ -55,8 +55,7 @@ export class Client implements VmHost {
    * @throws {SchemaConversionError | TypeError} for options that can not be sent.
    */
   async evaluate<T = JsonValue, const Schemas = any>(source: string, options: EvaluateOptions<Schemas> = {}): Promise<EvaluateResult<T>> {
-    const vm = typeof options.vm === "object" ? options.vm : undefined;
-    return this.run<T>(source, options as EvaluateOptions, vm?.handlers);
+    return this.run<T>(source, options as EvaluateOptions);
   }
 
   /**
@@ -115,14 +114,13 @@ export class Client implements VmHost {
     const functions = prepareFunctions(options.hostFunctions as HostFunctions | undefined);
     const params = vmParams(options as VmOptions, functions);
     const connection = await this.#connect();
-    const made = (await connection.request("vm.create", params).answer) as {
+    const made = (await connection.request("vm.create", params, undefined, functions.handlers).answer) as {
       vm: string;
       idleTimeoutMs: number;
       lifetimeMs: number;
     };
-    connection.keep(made.vm, functions.handlers);
     const { permissions, timeoutMs, output } = options;
-    return new Vm(this, made, functions.handlers, { permissions, timeoutMs, output });
+    return new Vm(this, made, { permissions, timeoutMs, output });
   }
 
   /** The vms of this principal. */
@@ -159,8 +157,8 @@ export class Client implements VmHost {
     await this.close();
   }
 
-  /** @internal Runs a program with the handlers of a vm beside its own. */
-  async run<T>(source: string, options: EvaluateOptions, kept?: PreparedFunctions["handlers"]): Promise<EvaluateResult<T>> {
+  /** @internal Runs a program. */
+  async run<T>(source: string, options: EvaluateOptions): Promise<EvaluateResult<T>> {
     const functions = prepareFunctions(options.hostFunctions);
     const params = evaluateParams(source, options, functions);
     const { signal } = options;
@@ -171,7 +169,7 @@ export class Client implements VmHost {
     }
     const connection = await this.#connect();
     if (aborted(signal)) return neverSent();
-    const asked = connection.request("evaluate", params, offerOf(options, functions, kept));
+    const asked = connection.request("evaluate", params, offerOf(options, functions));
     const undo = signal === undefined ? undefined : whenAborted(signal, asked.cancel);
     try {
       return resultOf<T>(await asked.answer);
@@ -230,11 +228,11 @@ function whenAborted(signal: AbortSignal, act: () => void): () => void {
   return () => acts.delete(act);
 }
 
-function offerOf(options: EvaluateOptions, functions: PreparedFunctions, kept: PreparedFunctions["handlers"] | undefined): Offer | undefined {
-  const { onStdout, onStderr, onWarning, onApproval } = options;
-  const handlers = kept === undefined ? functions.handlers : new Map([...kept, ...functions.handlers]);
+function offerOf(options: EvaluateOptions, { handlers }: PreparedFunctions): Offer | undefined {
+  const { onStdout, onStderr, onWarning, onApproval, vm } = options;
   const listens = onStdout !== undefined || onStderr !== undefined || onWarning !== undefined || onApproval !== undefined;
-  return handlers.size > 0 || listens ? { handlers, onStdout, onStderr, onWarning, onApproval } : undefined;
+  // A vm may have functions of this client.
+  return handlers.size > 0 || listens || vm !== undefined ? { handlers, onStdout, onStderr, onWarning, onApproval } : undefined;
 }
 
 /**

@@ -35,6 +35,8 @@ interface Pending {
   readonly resolve: (result: unknown) => void;
   readonly reject: (fault: BrigError) => void;
   readonly offer: Offer | undefined;
+  /** Who answers for the functions of the vm that it makes. */
+  readonly makes: Offer["handlers"] | undefined;
   /** Whether brigd was asked to say which evaluation it becomes. */
   readonly announced: boolean;
   evaluation: string | undefined;
@@ -63,7 +65,7 @@ export class Connection {
   readonly #evaluations = new Map<string, number>();
   readonly #calls = new Map<Id, Answering>();
   /** Of the vms that were made here; another connection may evaluate in them. */
-  readonly #kept = new Map<string, Offer>();
+  readonly #kept = new Map<string, Offer["handlers"]>();
   #makesVms = false;
   #lastId = 0;
   #lost: BrigError | undefined;
@@ -108,10 +110,13 @@ export class Connection {
     return this.#lost === undefined;
   }
 
-  /** Sends a request. `params` is JSON text of an object. */
-  request(method: string, params: string, offer?: Offer): Asked {
+  /**
+   * Sends a request. `params` is JSON text of an object. `makes`: who answers for the
+   * functions of the vm that it makes, whoever evaluates in that.
+   */
+  request(method: string, params: string, offer?: Offer, makes?: Offer["handlers"]): Asked {
     const id = ++this.#lastId;
-    this.#makesVms ||= method === "vm.create";
+    this.#makesVms ||= makes !== undefined;
     const announced = offer !== undefined && (this.#makesVms || this.#oneIsUnnamed());
     const said = announced ? withMember(params, '"announce":true') : params;
     const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${said}}\n`;
@@ -119,15 +124,10 @@ export class Connection {
       const fault = this.#lost ?? refuseLong(line);
       if (fault !== undefined) return reject(fault);
       if (this.#requests.size === 0) this.#socket.ref();
-      this.#requests.set(id, { resolve, reject, offer, announced, evaluation: undefined });
+      this.#requests.set(id, { resolve, reject, offer, makes, announced, evaluation: undefined });
       void this.#room.then(() => this.#write(line));
     });
     return { answer, cancel: () => this.#cancel(id) };
-  }
-
-  /** Answers for the functions of a vm that was made here, whoever evaluates in it. */
-  keep(vm: string, handlers: Offer["handlers"]): void {
-    this.#kept.set(vm, { handlers });
   }
 
   /** The vm is no more. */
@@ -186,6 +186,8 @@ export class Connection {
     this.#requests.delete(id);
     this.#forget(pending);
     if (this.#requests.size === 0) this.#socket.unref();
+    // Before the next line is read, which may be a call of it.
+    if (pending.makes !== undefined && message.error === undefined) this.#kept.set((message.result as { vm: string }).vm, pending.makes);
     if (message.error === undefined) pending.resolve(message.result);
     else pending.reject(BrigError.fromWire(message.error));
   }
@@ -259,19 +261,17 @@ export class Connection {
     return first[1].offer;
   }
 
-  /** Of the only vm that has such a function, or of several that have the same. */
-  #offerOfVms(name: string): Offer | undefined {
-    const found = [...this.#kept.values()].filter(({ handlers }) => handlers.has(name));
-    const same = new Set(found.map(({ handlers }) => handlers.get(name))).size === 1;
-    return same ? found[0] : undefined;
+  /** What answers a call: a function of a vm is that of the vm, whoever evaluates in it. */
+  #offered(evaluation: string, vm: unknown): Offer["handlers"] | undefined {
+    return vm === undefined ? this.#offer(evaluation)?.handlers : this.#kept.get(String(vm));
   }
 
   #hostCall(id: Id, params: Record<string, unknown>): void {
     const evaluation = String(params["evaluation"]);
     const name = String(params["function"]);
-    const offer = this.#offer(evaluation) ?? this.#offerOfVms(name);
-    if (offer === undefined) return this.#answer(id, gone("this client runs no such evaluation", "cancelled"));
-    const handler = offer.handlers.get(name);
+    const handlers = this.#offered(evaluation, params["vm"]);
+    if (handlers === undefined) return this.#answer(id, gone("this client runs no such evaluation", "cancelled"));
+    const handler = handlers.get(name);
     if (handler === undefined) return this.#answer(id, gone(`${name} is not offered here`, "unknown_function"));
     const controller = new AbortController();
     this.#calls.set(id, { evaluation, controller });

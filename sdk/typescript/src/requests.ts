@@ -34,7 +34,7 @@ const EVALUATE = [
   "trace",
 ];
 /** What needs this process is left out: the program may outlive it. */
-const DETACH = EVALUATE.filter((name) => !["hostFunctions", "signal", "onStdout", "onStderr", "onWarning", "vm", "check"].includes(name));
+const DETACH = EVALUATE.filter((name) => !["hostFunctions", "signal", "onStdout", "onStderr", "onWarning", "onApproval", "vm", "check"].includes(name));
 const CHECK = ["form", "language", "hostFunctions", "types"];
 const VM = ["hostFunctions", "limits", "timeZone", "permissions", "timeoutMs", "output"];
 

@@ -269,7 +269,7 @@ export interface Unsuccessful extends Ended {
 export type EvaluateResult<T = JsonValue> = Succeeded<T> | Unsuccessful;
 
 /** What a detached program gets: nothing of this process, which it may outlive. */
-export type DetachOptions = Omit<EvaluateOptions, "hostFunctions" | "signal" | "onStdout" | "onStderr" | "onWarning" | "vm" | "check">;
+export type DetachOptions = Omit<EvaluateOptions, "hostFunctions" | "signal" | "onStdout" | "onStderr" | "onWarning" | "onApproval" | "vm" | "check">;
 
 interface Status {
   /** Its id, `ev_…`. */

@@ -1,17 +1,16 @@
 /**
  * Kept workers.
  *
- * Owns the handlers that every evaluation of a vm may call, and what holds for each
- * unless it says otherwise. Never keeps a vm alive: brigd ends it when it is idle.
+ * Owns what holds for each evaluation of a vm unless it says otherwise. Never keeps a vm
+ * alive: brigd ends it when it is idle.
  */
 
-import type { PreparedFunctions } from "./functions.js";
 import type { JsonValue } from "./json.js";
 import type { EvaluateOptions, EvaluateResult, VmOptions } from "./types.js";
 
 /** Who runs programs in a vm. */
 export interface VmHost {
-  run<T>(source: string, options: EvaluateOptions, kept?: PreparedFunctions["handlers"]): Promise<EvaluateResult<T>>;
+  run<T>(source: string, options: EvaluateOptions): Promise<EvaluateResult<T>>;
   request(method: string, params?: object): Promise<JsonValue>;
 }
 
@@ -25,8 +24,6 @@ export class Vm {
   readonly idleTimeoutMs: number;
   /** Ends after so long in any case, in milliseconds. */
   readonly lifetimeMs: number;
-  /** @internal */
-  readonly handlers: PreparedFunctions["handlers"];
   readonly #host: VmHost;
   readonly #defaults: Defaults;
 
@@ -34,7 +31,6 @@ export class Vm {
   constructor(
     host: VmHost,
     made: { vm: string; idleTimeoutMs: number; lifetimeMs: number },
-    handlers: PreparedFunctions["handlers"],
     defaults: Defaults,
   ) {
     this.#host = host;
@@ -42,7 +38,6 @@ export class Vm {
     this.id = made.vm;
     this.idleTimeoutMs = made.idleTimeoutMs;
     this.lifetimeMs = made.lifetimeMs;
-    this.handlers = handlers;
   }
 
   /** Runs a program in the vm's realm. */
@@ -50,7 +45,7 @@ export class Vm {
     source: string,
     options: Omit<EvaluateOptions<Schemas>, "vm"> = {},
   ): Promise<EvaluateResult<T>> {
-    return this.#host.run<T>(source, { ...this.#defaults, ...(options as EvaluateOptions), vm: this.id }, this.handlers);
+    return this.#host.run<T>(source, { ...this.#defaults, ...(options as EvaluateOptions), vm: this.id });
   }
 
   /** Ends it. */

@@ -61,9 +61,9 @@ export class Peer {
     this.send({ id, error: { code: -32000, message: `refused: ${code}`, data: { code, message: "m", retryable: false, ...more } } });
   }
 
-  /** Asks for a call and gives what came back. */
-  call(id: string, evaluation: string, name: string, input: unknown, number = 1): void {
-    const params = { evaluation, call: number, function: name, input, deadlineMs: 5000, idempotencyKey: `${evaluation}:${number}` };
+  /** Asks for a call; `vm`: with which vm the function was declared. */
+  call(id: string, evaluation: string, name: string, input: unknown, number = 1, vm?: string): void {
+    const params = { evaluation, call: number, function: name, input, deadlineMs: 5000, idempotencyKey: `${evaluation}:${number}`, vm };
     this.send({ id, method: "host.call", params });
   }
 

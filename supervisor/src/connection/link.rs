@@ -102,6 +102,7 @@ impl Callback for Link {
             input: delivery.input,
             deadline_ms: whole_ms(delivery.deadline),
             idempotency_key: delivery.idempotency_key.into(),
+            vm: delivery.vm.map(Into::into),
         };
         // A guest that calls faster than its client reads waits, within the deadline that
         // the caller keeps: it must not be able to fill the way out, and end it.
@@ -165,6 +166,7 @@ mod tests {
             input,
             deadline: Duration::from_micros(999_001),
             idempotency_key: "ev_1:1",
+            vm: None,
         }
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Answering {
 #[derive(Debug)]
 struct Maker {
     link: Arc<Link>,
+    /// By which it knows its functions.
+    vm: String,
     functions: HashSet<String>,
 }
 
@@ -34,7 +36,7 @@ impl Answering {
             for name in names(own) {
                 functions.remove(&name);
             }
-            Maker { link: Arc::clone(loan.link()), functions }
+            Maker { link: Arc::clone(loan.link()), vm: loan.id().to_owned(), functions }
         });
         Self { asker: Arc::clone(asker), maker }
     }
@@ -50,8 +52,10 @@ impl Answering {
 
 impl Callback for Answering {
     async fn host_call(&self, delivery: Delivery<'_>) -> CallAnswer {
-        let maker = self.maker.as_ref().filter(|maker| maker.functions.contains(delivery.function));
-        maker.map_or(&self.asker, |maker| &maker.link).host_call(delivery).await
+        match self.maker.as_ref().filter(|maker| maker.functions.contains(delivery.function)) {
+            Some(maker) => maker.link.host_call(Delivery { vm: Some(&maker.vm), ..delivery }).await,
+            None => self.asker.host_call(delivery).await,
+        }
     }
 
     fn parked(&self, note: &ApprovalNote) {

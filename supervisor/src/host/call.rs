@@ -293,6 +293,7 @@ impl<C: Callback, A: AuditSink> HostCalls<C, A> {
             input: begun.input(),
             deadline: self.time_left(by),
             idempotency_key: &idempotency_key,
+            vm: None,
         };
         if let Some(((configured, place), prepared)) = function.configured().zip(place).zip(prepared) {
             return tokio::select! {

@@ -37,6 +37,8 @@ pub(crate) struct Delivery<'a> {
     pub(crate) deadline: Duration,
     /// The same for every delivery of this call.
     pub(crate) idempotency_key: &'a str,
+    /// The vm with which the function was declared; none: with the evaluation.
+    pub(crate) vm: Option<&'a str>,
 }
 
 /// What a client, or a configured function, answered.

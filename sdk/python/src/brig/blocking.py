@@ -12,7 +12,6 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .calls import Handler
 from .client import AsyncClient, connect_async
 from .functions import HostFunctionsLike
 from .options import DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
@@ -152,11 +151,6 @@ class Vm:
         self.idle_timeout_ms = vm.idle_timeout_ms
         #: Ends after so long in any case, in milliseconds.
         self.lifetime_ms = vm.lifetime_ms
-
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """By ``collection.function``."""
-        return self._vm.handlers
 
     def evaluate(self, source: str, **options: Unpack[VmEvaluateOptions]) -> EvaluateResult:
         """Runs a program in the vm's realm."""

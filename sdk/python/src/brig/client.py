@@ -11,7 +11,6 @@ import contextvars
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .calls import Handler
 from .connection import Connection, Offer
 from .endpoint import Endpoint
 from .errors import BrigError
@@ -67,9 +66,7 @@ class AsyncClient:
         """
         refuse_unknown("evaluate", options, EvaluateOptions)
         vm = options.get("vm")
-        kept = {} if vm is None or isinstance(vm, str) else vm.handlers
-        said = {**options, "vm": vm if vm is None or isinstance(vm, str) else vm.id}
-        return await self._run(source, said, kept)
+        return await self._run(source, {**options, "vm": vm if vm is None or isinstance(vm, str) else vm.id})
 
     async def detach(self, source: str, **options: Unpack[DetachOptions]) -> EvaluationStatus:
         """Runs a program that goes on without this client: gives its id and state once it runs.
@@ -142,12 +139,11 @@ class AsyncClient:
         functions = prepare_functions(options.get("host_functions"))
         params = vm_params(functions, options.get("limits"), options.get("time_zone"))
         connection = await self._connect()
-        made = await connection.request("vm.create", params).answer
-        connection.keep(made["vm"], functions.handlers)
+        made = await connection.request("vm.create", params, makes=Offer(functions.handlers, contextvars.copy_context())).answer
         defaults = {name: options.get(name) for name in ("permissions", "timeout_ms", "output")}
-        return AsyncVm(self._run, self.request, made, functions.handlers, defaults)
+        return AsyncVm(self._run, self.request, made, defaults)
 
-    async def _run(self, source: str, options: Mapping[str, Any], kept: Mapping[str, Handler]) -> EvaluateResult:
+    async def _run(self, source: str, options: Mapping[str, Any]) -> EvaluateResult:
         functions = prepare_functions(options.get("host_functions"))
         listeners = {name: options.get(name) for name in ("on_stdout", "on_stderr", "on_warning")}
         listens = any(listener is not None for listener in listeners.values())
@@ -155,8 +151,9 @@ class AsyncClient:
         # Told without being asked for.
         listeners["on_approval"] = options.get("on_approval")
         listens = listens or listeners["on_approval"] is not None
-        handlers = {**kept, **functions.handlers}
-        offer = Offer(handlers, contextvars.copy_context(), **listeners) if handlers or listens else None
+        # A vm may have functions of this client.
+        offers = functions.handlers or listens or options.get("vm") is not None
+        offer = Offer(functions.handlers, contextvars.copy_context(), **listeners) if offers else None
         cancellation = options.get("cancellation")
         if cancellation is not None and cancellation.cancelled:
             return never_sent()

@@ -51,6 +51,8 @@ class _Pending:
     offer: Offer | None
     #: Whether brigd was asked to say which evaluation it becomes.
     announced: bool
+    #: What it offers as functions of the vm that it makes.
+    makes: Offer | None = None
     evaluation: str | None = None
 
     @property
@@ -83,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._evaluations: dict[str, int] = {}
         self._calls: dict[int | str, _Answering] = {}
         #: Of the vms that were made here; another connection may evaluate in them.
-        self._kept: dict[str, tuple[Mapping[str, Handler], contextvars.Context]] = {}
+        self._kept: dict[str, Offer] = {}
         self._makes_vms = False
         self._last_id = 0
         self._lost: BrigError | None = None
@@ -105,11 +107,14 @@ class Connection(asyncio.Protocol):
         """Whether it can still be used."""
         return self._lost is None
 
-    def request(self, method: str, params: str, offer: Offer | None = None) -> Asked:
-        """Sends a request. ``params`` is JSON text of an object."""
+    def request(self, method: str, params: str, offer: Offer | None = None, *, makes: Offer | None = None) -> Asked:
+        """Sends a request. ``params`` is JSON text of an object.
+
+        ``makes``: what answers for the functions of the vm that it makes, whoever evaluates in that.
+        """
         self._last_id += 1
         number = self._last_id
-        self._makes_vms = self._makes_vms or method == "vm.create"
+        self._makes_vms = self._makes_vms or makes is not None
         ambiguous = self._makes_vms or any(pending.unnamed for pending in self._requests.values())
         announced = offer is not None and ambiguous
         said = _with_member(params, '"announce":true') if announced else params
@@ -120,13 +125,9 @@ class Connection(asyncio.Protocol):
         answer: asyncio.Future[Any] = self._loop.create_future()
         # Whoever asked may have gone by then; that is no error.
         answer.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._requests[number] = _Pending(answer, offer, announced)
+        self._requests[number] = _Pending(answer, offer, announced, makes)
         self._write(sent)
         return Asked(answer, lambda: self._cancel(number))
-
-    def keep(self, vm: str, handlers: Mapping[str, Handler]) -> None:
-        """Answers for the functions of a vm that was made here, whoever evaluates in it."""
-        self._kept[vm] = (handlers, contextvars.copy_context())
 
     def let_go(self, vm: str) -> None:
         """The vm is no more."""
@@ -190,12 +191,21 @@ class Connection(asyncio.Protocol):
         if pending is None:
             return
         self._forget(pending)
+        if pending.makes is not None and message.get("error") is None:
+            self._made(pending, pending.makes, message["result"]["vm"])
         if pending.answer.done():
             return
         if message.get("error") is None:
             pending.answer.set_result(message.get("result"))
         else:
             pending.answer.set_exception(BrigError.from_wire(message["error"]))
+
+    def _made(self, pending: _Pending, made: Offer, vm: str) -> None:
+        """There is a vm: the next line may be a call of its functions."""
+        if pending.answer.done():
+            # Whoever asked has gone, and nobody else knows of it.
+            return self._write(line(f'{{"jsonrpc":"2.0","method":"vm.dispose","params":{{"vm":{json.dumps(vm)}}}}}'))
+        self._kept[vm] = made
 
     def _forget(self, pending: _Pending) -> None:
         """An evaluation is over: nobody awaits what its handlers still do."""
@@ -267,21 +277,31 @@ class Connection(asyncio.Protocol):
         self._name(unnamed[0], evaluation)
         return self._requests[unnamed[0]].offer
 
-    def _offer_of_vms(self, name: str) -> Offer | None:
-        """Of the only vm that has such a function, or of several that have the same."""
-        found = [kept for kept in self._kept.values() if name in kept[0]]
-        if len({id(handlers[name]) for handlers, _ in found}) != 1:
+    def _offered(self, evaluation: str, vm: Any) -> tuple[Mapping[str, Handler], contextvars.Context] | None:
+        """What answers a call, and in which context.
+
+        A function of a vm is that of the vm, whoever evaluates in it; the context is that of
+        the evaluation, where that is of this client.
+        """
+        if vm is None:
+            offer = self._offer(evaluation)
+            return None if offer is None else (offer.handlers, offer.context)
+        kept = self._kept.get(str(vm))
+        if kept is None:
             return None
-        return Offer(*found[0])
+        pending = self._requests.get(self._evaluations.get(evaluation, 0))
+        own = kept if pending is None or pending.offer is None else pending.offer
+        return kept.handlers, own.context
 
     # Host calls.
 
     def _host_call(self, number: int | str, params: dict[str, Any]) -> None:
         evaluation, name = str(params["evaluation"]), str(params["function"])
-        offer = self._offer(evaluation) or self._offer_of_vms(name)
-        if offer is None:
+        offered = self._offered(evaluation, params.get("vm"))
+        if offered is None:
             return self._answer(number, refusal("this client runs no such evaluation", "cancelled"))
-        handler = offer.handlers.get(name)
+        handlers, context = offered
+        handler = handlers.get(name)
         if handler is None:
             return self._answer(number, refusal(f"{name} is not offered here", "unknown_function"))
         cancelled = threading.Event()
@@ -293,7 +313,7 @@ class Connection(asyncio.Protocol):
             idempotency_key=str(params["idempotencyKey"]),
             cancelled=cancelled,
         )
-        task = offer.context.run(self._loop.create_task, self._run(number, handler, params.get("input"), call))
+        task = context.run(self._loop.create_task, self._run(number, handler, params.get("input"), call))
         self._calls[number] = _Answering(evaluation, cancelled, task)
 
     async def _run(self, number: int | str, handler: Handler, given: Any, call: CallContext) -> None:

@@ -1,7 +1,7 @@
 """Kept workers.
 
-Owns the handlers that every evaluation of a vm may call, and what holds for each unless it
-says otherwise. Never keeps a vm alive: brigd ends it when it is idle.
+Owns what holds for each evaluation of a vm unless it says otherwise. Never keeps a vm alive:
+brigd ends it when it is idle.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .calls import Handler
 from .keywords import refuse_unknown
 from .options import VmEvaluateOptions
 from .results import EvaluateResult
@@ -23,10 +22,9 @@ class AsyncVm:
 
     def __init__(
         self,
-        run: Callable[[str, Mapping[str, Any], Mapping[str, Handler]], Awaitable[EvaluateResult]],
+        run: Callable[[str, Mapping[str, Any]], Awaitable[EvaluateResult]],
         request: Callable[[str, Mapping[str, Any]], Awaitable[Any]],
         made: Mapping[str, Any],
-        handlers: Mapping[str, Handler],
         defaults: Mapping[str, Any],
     ) -> None:
         """Made by ``create_vm``."""
@@ -39,13 +37,11 @@ class AsyncVm:
         self.idle_timeout_ms: int = made["idleTimeoutMs"]
         #: Ends after so long in any case, in milliseconds.
         self.lifetime_ms: int = made["lifetimeMs"]
-        #: By ``collection.function``.
-        self.handlers = handlers
 
     async def evaluate(self, source: str, **options: Unpack[VmEvaluateOptions]) -> EvaluateResult:
         """Runs a program in the vm's realm."""
         refuse_unknown("evaluate", options, VmEvaluateOptions)
-        return await self._run(source, {**self._defaults, **options, "vm": self.id}, self.handlers)
+        return await self._run(source, {**self._defaults, **options, "vm": self.id})
 
     async def dispose(self) -> None:
         """Ends it."""

@@ -11,11 +11,13 @@ import { functionsOf, type Script, Told } from "../scripted.js";
 
 const LIST = join(dirname(fileURLToPath(import.meta.url)), "../../../../../tests/contract/behaviours.json");
 
-type Step = { readonly by?: "another"; readonly options?: any; readonly functions?: Script; readonly expect?: any; readonly [kind: string]: any };
+type Step = { readonly by?: "one" | "another"; readonly in?: "other"; readonly options?: any; readonly functions?: Script; readonly expect?: any; readonly [kind: string]: any };
+type VmOptions = { readonly functions?: Script; readonly [option: string]: any };
 interface Behaviour {
   readonly name: string;
   readonly steps: readonly Step[];
-  readonly vm?: { readonly functions?: Script; readonly [option: string]: any };
+  readonly vm?: VmOptions;
+  readonly other?: VmOptions;
   readonly sdks?: readonly string[];
   readonly why?: string;
 }
@@ -38,6 +40,7 @@ after(async () => {
 /** What the steps of one behaviour share. */
 class Run {
   vm: Vm | undefined;
+  other: Vm | undefined;
   detached: EvaluationStatus | undefined;
   readonly ids: (string | undefined)[] = [];
 
@@ -95,7 +98,7 @@ const STEPS: { readonly [kind: string]: (run: Run, step: Step, given: any) => Pr
   async evaluate(run, step, source: string) {
     const told = new Told();
     const options = optionsOf(step, told);
-    const { vm } = run;
+    const vm = step.in === "other" ? run.other : run.vm;
     const byId = vm !== undefined && step.by !== undefined ? { ...options, vm: vm.id } : options;
     const asked = vm === undefined || step.by !== undefined ? run.client(step).evaluate(source, byId) : vm.evaluate(source, options);
     if (step.expect.refused !== undefined) return void (await isRefused(asked, step.expect.refused));
@@ -142,12 +145,18 @@ const STEPS: { readonly [kind: string]: (run: Run, step: Step, given: any) => Pr
 };
 
 async function takes(run: Run, step: Step): Promise<string | undefined> {
-  const { by: _by, options: _options, functions: _functions, expect: _expect, ...kinds } = step;
+  const { by: _by, in: _in, options: _options, functions: _functions, expect: _expect, ...kinds } = step;
   const [[kind = "", given] = [], ...more] = Object.entries(kinds);
   assert.deepEqual(more, [], "one step does one thing");
   const take = STEPS[kind];
   assert.ok(take !== undefined, `the step "${kind}" has no implementation here`);
   return (await take(run, step, given)) ?? undefined;
+}
+
+async function vmOf(client: Client, wanted: VmOptions | undefined): Promise<Vm | undefined> {
+  if (wanted === undefined) return undefined;
+  const { functions = {}, ...options } = wanted;
+  return client.createVm({ ...options, hostFunctions: functionsOf(functions, new Told()) });
 }
 
 /** Says where it failed. */
@@ -161,7 +170,7 @@ async function takesAll(run: Run, steps: readonly Step[]): Promise<void> {
   }
 }
 
-for (const { name, steps, vm, sdks, why, ...odd } of behaviours) {
+for (const { name, steps, vm, other, sdks, why, ...odd } of behaviours) {
   if (!here.some((one) => one.name === name)) {
     test(name, { skip: why ?? assert.fail(`${name} does not say why it is only for ${sdks?.join()}`) });
     continue;
@@ -171,10 +180,8 @@ for (const { name, steps, vm, sdks, why, ...odd } of behaviours) {
     const socket = keeper.socket;
     const run = new Run(await connect({ socket }), await connect({ socket }));
     try {
-      if (vm !== undefined) {
-        const { functions = {}, ...options } = vm;
-        run.vm = await run.one.createVm({ ...options, hostFunctions: functionsOf(functions, new Told()) });
-      }
+      run.vm = await vmOf(run.one, vm);
+      run.other = await vmOf(run.one, other);
       await takesAll(run, steps);
       ran++;
     } finally {

@@ -558,6 +558,7 @@ test("what can not be sent is refused before anything is", async () => {
     [() => client.evaluate("1", { inputs: { a: [new Map()] } }), /evaluate: inputs\.a\[0\] is a Map/],
     [() => client.evaluate("1", { hostFunctions: 5 as never }), /hostFunctions must be an object/],
     [() => client.evaluate("1", { hostFunctions: { orders: () => 1 } as never }), /hostFunctions\.orders must be an object/],
+    [() => client.detach("1", { onApproval: () => 1 } as never), /detach has no option "onApproval"/],
     [() => client.evaluate("1", { hostFunctions: functions({}) }), /orders\.list must have a function "execute"/],
     [() => client.evaluate("1", { hostFunctions: functions({ execute, inputschema: {} }) }), /orders\.list has an unknown member "inputschema"/],
     [
@@ -599,8 +600,8 @@ test("a vm keeps its handlers and defaults, and is disposed of by name", async (
       announce: true,
     });
     server.send({ method: "evaluation.started", params: { id: request.id, evaluation: "ev_1" } });
-    for (const name of ["kept", "own"]) {
-      server.call(`c_${name}`, "ev_1", `${name}.f`, {});
+    for (const [name, of] of [["kept", "vm_1"], ["own"]] as const) {
+      server.call(`c_${name}`, "ev_1", `${name}.f`, {}, 1, of);
       assert.equal((await server.next()).result, name);
     }
     server.answer(request.id, succeeded(1));
@@ -623,9 +624,11 @@ test("a call of somebody else's evaluation in a vm made here is not taken for on
     const running = client.evaluate("1", { hostFunctions: { a: { f: { execute: () => "own" } } } });
     const request = await server.expect("evaluate");
     assert.equal(request.params.announce, true);
-    server.call("c1", "ev_other", "a.f", {});
+    server.call("c1", "ev_other", "a.f", {}, 1, "vm_1");
     assert.equal((await server.next()).result, "vm");
-    server.call("c2", "ev_other", "a.g", {}, 2);
+    server.call("c2", "ev_other", "a.g", {}, 2, "vm_1");
+    assert.equal((await server.next()).error.data.code, "unknown_function");
+    server.call("c5", "ev_other", "a.f", {}, 3, "vm_2");
     assert.equal((await server.next()).error.data.code, "cancelled");
     server.send({ method: "evaluation.started", params: { id: request.id, evaluation: "ev_own" } });
     server.call("c3", "ev_own", "a.f", {});
@@ -635,8 +638,25 @@ test("a call of somebody else's evaluation in a vm made here is not taken for on
     const disposing = vm.dispose();
     server.answer((await server.expect("vm.dispose")).id, {});
     await disposing;
-    server.call("c4", "ev_other", "a.f", {}, 3);
+    server.call("c4", "ev_other", "a.f", {}, 3, "vm_1");
     assert.equal((await server.next()).error.data.code, "cancelled");
+  });
+});
+
+test("a vm's functions answer from the line that makes it, and beside an evaluation that began before", async () => {
+  await withPair(async ({ client, peer }) => {
+    const running = client.evaluate("1", { hostFunctions: { a: { f: { execute: () => "own" } } } });
+    const server = await peer;
+    const request = await server.expect("evaluate");
+    assert.equal(request.params.announce, undefined);
+    const making = client.createVm({ hostFunctions: { a: { f: { execute: () => "vm" } } } });
+    const made = await server.expect("vm.create");
+    server.answer(made.id, { vm: "vm_1", idleTimeoutMs: 1000, lifetimeMs: 2000 });
+    server.call("c1", "ev_other", "a.f", {}, 1, "vm_1");
+    server.call("c2", "ev_own", "a.f", {});
+    assert.deepEqual([(await server.next()).result, (await server.next()).result], ["vm", "own"]);
+    server.answer(request.id, succeeded(1));
+    await Promise.all([running, making]);
   });
 });
 
