@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
 
+#[path = "configured/changes.rs"]
+mod changes;
 #[path = "configured/waiting.rs"]
 mod waiting;
 

@@ -82,6 +82,8 @@ fn the_golden_lines_of_the_protocol_reference_are_those_of_its_tests() {
         "01-evaluate",
         "02-host-call",
         "26-host-call-of-a-vm",
+        "27-functions-wait",
+        "28-functions-changed",
         "03-host-result",
         "04-host-failure",
         "05-result",

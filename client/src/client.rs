@@ -10,8 +10,8 @@ use crate::evaluate::{Evaluate, Evaluation};
 use crate::functions::HostFunctions;
 use brig_protocol::client::{
     CheckParams, CheckResult, ClientInfo, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams, FunctionListed,
-    FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, InitializeParams, InitializeResult,
-    PROTOCOL_VERSION, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult, method,
+    FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, FunctionsWaitParams, FunctionsWaitResult,
+    InitializeParams, InitializeResult, PROTOCOL_VERSION, VmCreateParams, VmCreateResult, VmDisposeParams, VmInfo, VmListResult, method,
 };
 use brig_protocol::limits::RequestedLimits;
 use serde::Serialize;
@@ -194,6 +194,18 @@ impl Client {
     pub async fn configured_functions(&self, collection: Option<String>) -> Result<Vec<FunctionListed>, Error> {
         let list: FunctionsListResult = self.request(method::FUNCTIONS_LIST, &FunctionsListParams { collection }).await?;
         Ok(list.functions)
+    }
+
+    /// Waits until what this principal may call has changed since `version`, or `timeout` is
+    /// over: at most ten minutes, 30 s when nobody says. Gives the version that holds then, and
+    /// without one at once: ask for it before what is to be kept up to date.
+    ///
+    /// # Errors
+    /// [`Error`] when the connection or the request fails.
+    pub async fn wait_functions(&self, version: Option<&str>, timeout: Option<Duration>) -> Result<String, Error> {
+        let params = FunctionsWaitParams { version: version.map(ToOwned::to_owned), timeout_ms: timeout.map(crate::millis) };
+        let changed: FunctionsWaitResult = self.request(method::FUNCTIONS_WAIT, &params).await?;
+        Ok(changed.version)
     }
 
     /// TypeScript declarations of the configured functions that match one of `patterns`

@@ -5,7 +5,8 @@
 use brig_protocol::client::{
     CallFailure, CancelParams, EvaluateParams, EvaluateResult, EvaluationStatus, EvaluationsGetParams, EvaluationsWaitParams,
     FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams, FunctionsDescribeResult, FunctionsListParams, FunctionsListResult,
-    FunctionsTypesParams, FunctionsTypesResult, HostCallParams, PolicyExplainParams, PolicyExplainResult, method,
+    FunctionsTypesParams, FunctionsTypesResult, FunctionsWaitParams, FunctionsWaitResult, HostCallParams, PolicyExplainParams,
+    PolicyExplainResult, method,
 };
 use brig_protocol::rpc::{self, ErrorData, Message};
 use serde::Serialize;
@@ -26,6 +27,7 @@ fn written_again(line: &str) -> Vec<u8> {
                 method::FUNCTIONS_DESCRIBE => rpc::request(&id, &method, &serde_json::from_str::<FunctionsDescribeParams>(params).unwrap()),
                 method::FUNCTIONS_TYPES => rpc::request(&id, &method, &serde_json::from_str::<FunctionsTypesParams<'_>>(params).unwrap()),
                 method::FUNCTIONS_CALL => rpc::request(&id, &method, &serde_json::from_str::<FunctionsCallParams<'_>>(params).unwrap()),
+                method::FUNCTIONS_WAIT => rpc::request(&id, &method, &serde_json::from_str::<FunctionsWaitParams>(params).unwrap()),
                 method::POLICY_EXPLAIN => rpc::request(&id, &method, &serde_json::from_str::<PolicyExplainParams<'_>>(params).unwrap()),
                 other => panic!("no golden vector for {other}"),
             }
@@ -85,6 +87,7 @@ golden! {
     a_functions_describe_is_written_as_specified = "10-functions-describe.json";
     a_functions_types_is_written_as_specified = "12-functions-types.json";
     a_functions_call_is_written_as_specified = "14-functions-call.json";
+    a_functions_wait_is_written_as_specified = "27-functions-wait.json";
     a_policy_explain_is_written_as_specified = "17-policy-explain.json";
 }
 
@@ -96,6 +99,8 @@ fn the_results_about_configured_functions_are_written_as_specified() {
     assert_eq!(String::from_utf8(result_again::<FunctionsDescribeResult>(described.trim_end())).unwrap(), described);
     let typed = include_str!("golden/13-functions-typed.json");
     assert_eq!(String::from_utf8(result_again::<FunctionsTypesResult>(typed.trim_end())).unwrap(), typed);
+    let changed = include_str!("golden/28-functions-changed.json");
+    assert_eq!(String::from_utf8(result_again::<FunctionsWaitResult>(changed.trim_end())).unwrap(), changed);
     for called in [include_str!("golden/15-functions-called.json"), include_str!("golden/16-functions-call-failed.json")] {
         assert_eq!(String::from_utf8(result_again::<FunctionsCallResult>(called.trim_end())).unwrap(), called);
     }

@@ -9,6 +9,7 @@ mod api;
 mod approvals;
 mod audit;
 mod cgroup;
+mod changes;
 mod channel;
 mod config;
 mod connection;

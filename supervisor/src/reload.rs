@@ -136,6 +136,7 @@ impl Service {
         self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
         self.replace_catalogue(catalogue);
+        self.changes.happened();
         taken_over.count();
         Ok(done)
     }

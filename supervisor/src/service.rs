@@ -8,6 +8,7 @@ use crate::api::idempotency::Answers;
 use crate::approvals::Approvals;
 use crate::audit::AuditSink as _;
 use crate::audit::event::{By, Revoked, restored, revoked};
+use crate::changes::Changes;
 use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
@@ -83,6 +84,8 @@ pub(crate) struct Service {
     pub(crate) audit: Arc<Records>,
     /// Calls that wait for a person.
     pub(crate) approvals: Arc<Approvals>,
+    /// When what clients may call has changed.
+    pub(crate) changes: Changes,
     /// What may not be used.
     pub(crate) revocations: Arc<Revocations>,
     /// Who may speak on the admin socket.
@@ -140,6 +143,7 @@ impl Service {
             warnings: RwLock::default(),
             audit: Arc::clone(&audit),
             approvals: Approvals::open(config.approvals, state, Box::new(move |event| audit.write(event).map(drop)))?,
+            changes: Changes::new(),
             revocations: Arc::new(Revocations::open(state)?),
             people: People::of(&config)?,
             started: Instant::now(),

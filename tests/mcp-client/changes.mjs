@@ -57,6 +57,13 @@ test("functions that come, go or are denied while a session is open are told to 
   const fewer = await change("a function that is gone", () => (configure(["one"]), operate("reload")));
   assert.ok(!fewer.includes("  two(") && fewer.includes("  one("), fewer);
 
+  const revoked = await change("a revoke", () => operate("revoke", "store.one"));
+  assert.ok(!revoked.includes("  one("), revoked);
+  const refused = await run(client, "await store.one({})");
+  assert.equal(refused.structuredContent.calls[0].code, "revoked", JSON.stringify(refused));
+  const restored = await change("a restore", () => operate("restore", "store.one"));
+  assert.equal(restored, fewer);
+
   const before = told;
   await operate("reload");
   assert.equal(await text(), fewer);

@@ -34,6 +34,26 @@ pub struct FunctionsListParams {
     pub collection: Option<String>,
 }
 
+/// Params of `functions.wait`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FunctionsWaitParams {
+    /// What the last one answered; left out: there is nothing to wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// How long at most, as in `evaluations.wait`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// Result of `functions.wait`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionsWaitResult {
+    /// Another than the one that was asked with: what may be called may have changed. A text
+    /// to compare, which says nothing else.
+    pub version: String,
+}
+
 /// One configured function, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionListed {

@@ -21,7 +21,8 @@ pub use evaluations::{EvaluationState, EvaluationStatus, EvaluationsGetParams, E
 pub use function::{Effect, Example, FunctionDeclaration, FunctionMap, HostFunctions};
 pub use functions::{
     CALL_PREFIX, ExampleShown, FunctionListed, FunctionsCallError, FunctionsCallParams, FunctionsCallResult, FunctionsDescribeParams,
-    FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, Retry, ToolText,
+    FunctionsDescribeResult, FunctionsListParams, FunctionsListResult, FunctionsTypesParams, FunctionsTypesResult, FunctionsWaitParams,
+    FunctionsWaitResult, Retry, ToolText,
 };
 pub use permissions::{Mode, Operation, Permissions, Rule, Scope, ScopeRules};
 pub use policy::{BudgetLeft, Decision, PolicyExplainParams, PolicyExplainResult};
@@ -55,6 +56,8 @@ pub mod method {
     pub const FUNCTIONS_TYPES: &str = "functions.types";
     /// One host call without a program.
     pub const FUNCTIONS_CALL: &str = "functions.call";
+    /// When what this principal may call has changed.
+    pub const FUNCTIONS_WAIT: &str = "functions.wait";
     /// An answer after a reconnect.
     pub const EVALUATIONS_GET: &str = "evaluations.get";
     /// The same, once it is there.

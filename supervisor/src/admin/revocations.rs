@@ -83,6 +83,11 @@ impl Revocations {
         self.read().functions.iter().any(|(pattern, _)| pattern.matches(collection, function))
     }
 
+    /// How many patterns a function is held against.
+    pub(crate) fn patterns(&self) -> u64 {
+        u64::try_from(self.read().functions.len()).unwrap_or(u64::MAX)
+    }
+
     /// Whether this principal may not do anything.
     pub(crate) fn names_principal(&self, facts: &Facts) -> bool {
         // Of a peer whose groups and unit are not known, nobody can say that it is not meant.

@@ -34,11 +34,7 @@ pub(crate) async fn get(service: &Service, uid: u32, text: &str) -> Result<Statu
 /// As [`get`].
 pub(crate) async fn wait(service: &Service, uid: u32, text: &str, stop: &Stop) -> Result<Status, ErrorData> {
     let params: EvaluationsWaitParams = params::parse(text)?;
-    let timeout = params.timeout_ms.unwrap_or(WAIT_DEFAULT_MS);
-    if timeout > WAIT_MOST_MS {
-        let sentence = format!("params.timeoutMs is {timeout}; it must be at most {WAIT_MOST_MS}");
-        return Err(ErrorData::new(RequestCode::InvalidParams, sentence));
-    }
+    let timeout = wait_time(params.timeout_ms)?;
     // Heard from before the look, so that its end is not missed in between.
     let over = service.running.over(&params.evaluation);
     let status = self::status(service, uid, &params.evaluation).await?;
@@ -48,9 +44,22 @@ pub(crate) async fn wait(service: &Service, uid: u32, text: &str, stop: &Stop) -
         cause = stop.requested() => return Err(ErrorData::new(RequestCode::Cancelled, format!("{} while it waited", cause.sentence()))),
         // Nothing is ever sent: this is the end of the evaluation.
         _ = over.changed() => {}
-        () = tokio::time::sleep(Duration::from_millis(timeout)) => return Ok(status),
+        () = tokio::time::sleep(timeout) => return Ok(status),
     }
     self::status(service, uid, &params.evaluation).await
+}
+
+/// How long a client waits that asks so.
+///
+/// # Errors
+/// `invalid_params`.
+pub(super) fn wait_time(asked: Option<u64>) -> Result<Duration, ErrorData> {
+    let timeout = asked.unwrap_or(WAIT_DEFAULT_MS);
+    if timeout > WAIT_MOST_MS {
+        let sentence = format!("params.timeoutMs is {timeout}; it must be at most {WAIT_MOST_MS}");
+        return Err(ErrorData::new(RequestCode::InvalidParams, sentence));
+    }
+    Ok(Duration::from_millis(timeout))
 }
 
 /// How far an evaluation of this principal is.

@@ -4,9 +4,11 @@
 //! ([`crate::host::call`]); what a principal may not list is as unknown as what is not.
 
 mod keyed;
+pub(crate) mod wait;
 
 use super::idempotency::{self, Kept};
 use super::{evaluate, evaluations, params};
+use crate::admin::Revocations;
 use crate::connection::outbox::Outbox;
 use crate::evaluation::{self, Parties, Request};
 use crate::host::call::{Asked, CallOutcome, HostCalls};
@@ -40,10 +42,11 @@ const AFTERWARDS: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// `invalid_params`.
-pub(super) fn list(catalogue: &Catalogue, grant: &Grant, text: &str) -> Result<FunctionsListResult, ErrorData> {
+pub(super) fn list(catalogue: &Catalogue, grant: &Grant, revoked: &Revocations, text: &str) -> Result<FunctionsListResult, ErrorData> {
     let params: FunctionsListParams = params::parse(text)?;
     let wanted = |function: &&Arc<Configured>| params.collection.as_ref().is_none_or(|collection| function.collection == *collection);
-    let functions = catalogue.visible(&grant.functions).filter(wanted).map(|function| function.listed()).collect();
+    let works = |function: &&Arc<Configured>| !revoked.names_function(&function.collection, &function.name);
+    let functions = catalogue.visible(&grant.functions).filter(wanted).filter(works).map(|function| function.listed()).collect();
     Ok(FunctionsListResult { functions })
 }
 

@@ -14,7 +14,7 @@ use brig_protocol::rpc::{self, ErrorData, Id};
 use std::sync::Arc;
 
 /// What asking one function of the catalogue takes, in the steps of a judgement: every rule
-/// of the policy may be held against it.
+/// of the policy may be held against it. Every revoke is one more.
 const LOOK: u64 = 50;
 /// What a byte of a schema that is written out as a type takes, in the same.
 const WRITE: u64 = 10;
@@ -46,9 +46,9 @@ pub(crate) async fn answer(
     if asked == Judged::PolicyExplain {
         return explain::explain(service, grant, uid, text).await.map(|said| rpc::result(id, &said));
     }
-    let catalogue = service.catalogue();
+    let (catalogue, revoked) = (service.catalogue(), Arc::clone(&service.revocations));
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    let looks = u64::try_from(catalogue.count()).unwrap_or(u64::MAX).saturating_mul(LOOK);
+    let looks = u64::try_from(catalogue.count()).unwrap_or(u64::MAX).saturating_mul(LOOK + revoked.patterns());
     let written =
         if asked == Judged::FunctionsTypes { catalogue.schema_bytes().saturating_add(bytes).saturating_mul(WRITE) } else { bytes };
     let work = looks.saturating_add(written);
@@ -57,9 +57,9 @@ pub(crate) async fn answer(
     let cost = Cost { work, steps, backtracks: false };
     let id = id.clone();
     let work = move || match asked {
-        Judged::FunctionsList => functions::list(&catalogue, &grant, &text).map(|result| rpc::result(&id, &result)),
+        Judged::FunctionsList => functions::list(&catalogue, &grant, &revoked, &text).map(|result| rpc::result(&id, &result)),
         Judged::FunctionsDescribe => functions::describe(&catalogue, &grant, &text).map(|result| rpc::result(&id, &result)),
-        _ => types::answer(&catalogue, &grant.functions, &text).map(|result| rpc::result(&id, &result)),
+        _ => types::answer(&catalogue, &grant.functions, &revoked, &text).map(|result| rpc::result(&id, &result)),
     };
     let failed = || Err(ErrorData::new(RequestCode::InternalError, "the answer could not be made; nothing ran"));
     service.judges.run(uid, cost, work).await.unwrap_or_else(failed)

@@ -36,6 +36,8 @@ pub(crate) enum Method {
     EvaluationsGet,
     /// Reads the journal once there is an answer: `evaluations.wait`.
     EvaluationsWait,
+    /// Waits until what may be called has changed: `functions.wait`.
+    FunctionsWait,
     /// Ends an evaluation of this connection or principal.
     Cancel,
     /// Needs no worker, but may take time.
@@ -68,6 +70,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     (method::FUNCTIONS_DESCRIBE, Method::Judged(Judged::FunctionsDescribe)),
     (method::FUNCTIONS_TYPES, Method::Judged(Judged::FunctionsTypes)),
     (method::FUNCTIONS_CALL, Method::FunctionsCall),
+    (method::FUNCTIONS_WAIT, Method::FunctionsWait),
     (method::EVALUATIONS_GET, Method::EvaluationsGet),
     (method::EVALUATIONS_WAIT, Method::EvaluationsWait),
     (method::POLICY_EXPLAIN, Method::Judged(Judged::PolicyExplain)),

@@ -3,6 +3,7 @@
 //! Owns its params. Never writes a declaration: [`crate::host::types`] does.
 
 use super::params;
+use crate::admin::Revocations;
 use crate::host::configured::Catalogue;
 use crate::host::permission::ScopeSet;
 use crate::host::table::check_names;
@@ -16,12 +17,17 @@ use std::collections::HashSet;
 /// Most patterns with stars: each is held against every configured function.
 const GLOBS: usize = 64;
 
-/// Answers `functions.types` over the configured functions that this principal may list
-/// and the declared ones.
+/// Answers `functions.types` over the configured functions that this principal may list,
+/// without those that are revoked, and the declared ones.
 ///
 /// # Errors
 /// `invalid_params`, `invalid_function` or `invalid_schema`, naming the member.
-pub(super) fn answer(catalogue: &Catalogue, scopes: &ScopeSet, text: &str) -> Result<FunctionsTypesResult, ErrorData> {
+pub(super) fn answer(
+    catalogue: &Catalogue,
+    scopes: &ScopeSet,
+    revoked: &Revocations,
+    text: &str,
+) -> Result<FunctionsTypesResult, ErrorData> {
     let params: FunctionsTypesParams<'_> = params::parse(text)?;
     let wanted = params.functions.as_deref().map(Wanted::of).transpose()?;
     let declared = params.host_functions.unwrap_or_default();
@@ -32,7 +38,8 @@ pub(super) fn answer(catalogue: &Catalogue, scopes: &ScopeSet, text: &str) -> Re
             let sentence = format!("params.hostFunctions.{collection}: a collection of this name is configured; rename this one");
             return Err(ErrorData::new(RequestCode::InvalidFunction, sentence));
         }
-        if wanted.as_ref().is_none_or(|wanted| wanted.has(&function.collection, &function.name)) {
+        let (collection, name) = (&function.collection, &function.name);
+        if wanted.as_ref().is_none_or(|wanted| wanted.has(collection, name)) && !revoked.names_function(collection, name) {
             functions.push(Described::configured(function));
         }
     }
@@ -91,7 +98,7 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Result<FunctionsTypesResult, ErrorData> {
-        super::answer(&Catalogue::default(), &ScopeSet::default(), text)
+        super::answer(&Catalogue::default(), &ScopeSet::default(), &Revocations::open(None).unwrap(), text)
     }
 
     #[test]

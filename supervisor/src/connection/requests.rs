@@ -281,6 +281,7 @@ impl Conversation for Requests {
                     Ok(Method::FunctionsCall) => self.start(id, range_of(&bytes, params), bytes, Asked::FunctionsCall),
                     Ok(Method::EvaluationsGet) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsGet),
                     Ok(Method::EvaluationsWait) => self.start(id, range_of(&bytes, params), bytes, Asked::EvaluationsWait),
+                    Ok(Method::FunctionsWait) => self.wait_for_changes(id, params),
                     Ok(Method::VmCreate) => self.start(id, range_of(&bytes, params), bytes, Asked::VmCreate),
                 }
             }

@@ -15,9 +15,10 @@ use tokio::sync::watch;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How often what there is to call is read again, while somebody would be told: brigd
-/// tells no client of a reload.
-const REFRESH: Duration = Duration::from_secs(5);
+/// How long brigd is asked to wait for a change at a time.
+const WAIT: Duration = Duration::from_secs(600);
+/// Pause where it does not wait, or what there is could not be read.
+const PAUSE: Duration = Duration::from_secs(5);
 /// Most sessions that are told of a change.
 const PEERS: usize = 256;
 
@@ -105,21 +106,15 @@ impl Link {
         }
     }
 
-    fn has_listeners(&self) -> bool {
-        self.now.receiver_count() > 0 || self.peers().iter().any(|peer| !peer.is_transport_closed())
-    }
-
     /// Connects again whenever the connection is lost, and notices what changes meanwhile.
     pub(super) async fn watch(self: Arc<Self>) {
+        let mut version = None;
         loop {
             let now = self.now.borrow().clone();
             tokio::select! {
                 () = now.client.closed() => {}
-                () = tokio::time::sleep(REFRESH) => {
-                    if self.has_listeners() {
-                        // A connection that is lost is found out by the other arm.
-                        self.refresh(&now).await.ok();
-                    }
+                changed = self.changed(&now, version.as_deref()) => {
+                    version = changed.or(version);
                     continue;
                 }
             }
@@ -131,6 +126,23 @@ impl Link {
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
             terminal::complain("connected to brigd again");
+        }
+    }
+
+    /// Waits until what there is to call has changed since `version`, and reads it. Gives its
+    /// version, unless that did not go; a connection that is lost is its caller's to see.
+    async fn changed(&self, now: &Now, version: Option<&str>) -> Option<String> {
+        let changed = async {
+            let next = now.client.wait_functions(version, Some(WAIT)).await?;
+            self.refresh(now).await?;
+            Ok::<_, Error>(next)
+        };
+        match changed.await {
+            Ok(next) => Some(next),
+            Err(_) => {
+                tokio::time::sleep(PAUSE).await;
+                None
+            }
         }
     }
 
