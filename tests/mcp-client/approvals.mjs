@@ -6,8 +6,12 @@ import { chmodSync, copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { Client as NewestClient, StreamableHTTPClientTransport as NewestHttp } from "@modelcontextprotocol/client";
+import { StdioClientTransport as NewestStdio } from "@modelcontextprotocol/client/stdio";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { BRIG, FOLDER, FUNCTIONS, listening, run, stdio, until } from "./harness.mjs";
+import { BRIG, ENV, FOLDER, FUNCTIONS, TOKEN, ended, listen, listening, run, stdio, until } from "./harness.mjs";
 
 const OWN = process.getuid();
 /** May decide, and is another user. */
@@ -149,6 +153,66 @@ test("what waits when the client goes away is over", async () => {
   if (OWN !== 0) return;
   await until("the end of the question", async () => !(await decide(ADA)).stdout.includes(approvals[0].approval));
 });
+
+const HEADERS = { requestInit: { headers: { Authorization: `Bearer ${TOKEN}` } } };
+const overHttp = (more = []) => listen(["--listen", "127.0.0.1:0", ...more], { BRIG_MCP_TOKEN: TOKEN }, ["--socket", SOCKET]);
+
+test("what waits in one session is no other session's, and ends with its own", async () => {
+  const { child, at } = await overHttp(["--pending-after", "100ms"]);
+  const [one, other] = [new Client({ name: "one", version: "1" }), new Client({ name: "other", version: "1" })];
+  const transport = new StreamableHTTPClientTransport(new URL(at), HEADERS);
+  await one.connect(transport);
+  await other.connect(new StreamableHTTPClientTransport(new URL(at), HEADERS));
+  const { evaluation, approvals } = (await run(one, LIST)).structuredContent;
+  const taken = await later(other, evaluation);
+  assert.equal(taken.isError, true);
+  assert.match(taken.content[0].text, /no program "ev_\w+" waits here/);
+  assert.equal((await later(one, evaluation)).structuredContent.state, "waiting_for_approval", "it is still there for whom it is");
+  await transport.terminateSession();
+  if (OWN === 0) await until("the end of the question", async () => !(await decide(ADA)).stdout.includes(approvals[0].approval));
+  await Promise.all([one.close(), other.close()]);
+  await ended(child);
+});
+
+/** A client of the newest version of the protocol, which could show forms, and what it was asked. */
+async function newest(transport) {
+  const questions = [];
+  const client = new NewestClient({ name: "tests", version: "1" }, { capabilities: { elicitation: {} }, versionNegotiation: { mode: { pin: "2026-07-28" } } });
+  client.setRequestHandler("elicitation/create", (request) => (questions.push(request), { action: "accept", content: { then: "stop" } }));
+  await client.connect(transport);
+  return { client, questions };
+}
+
+const NEWEST = {
+  "standard input and output": async () => ({ transport: new NewestStdio({ command: BRIG, args: ["mcp", ...waits(["--pending-after", "100ms"])], env: ENV, stderr: "pipe" }) }),
+  HTTP: async () => {
+    const { child, at } = await overHttp(["--pending-after", "100ms"]);
+    return { child, transport: new NewestHttp(new URL(at), HEADERS) };
+  },
+};
+
+for (const [way, open] of Object.entries(NEWEST)) {
+  test(`a client of the newest version is not asked, and has a program that waits as pending, over ${way}`, { skip: NEEDS_ROOT }, async () => {
+    const { child, transport } = await open();
+    const { client, questions } = await newest(transport);
+    const execute = (args) => client.callTool({ name: "execute", arguments: args });
+    assert.equal((await client.listTools()).tools[0].name, "execute");
+    assert.equal((await execute({ code: "1 + 1" })).structuredContent.value, 2);
+    const { state, evaluation, approvals } = (await execute({ code: LIST })).structuredContent;
+    assert.equal(state, "waiting_for_approval");
+    assert.equal((await execute({ evaluation })).structuredContent.state, "waiting_for_approval");
+    await decide(ADA, approvals[0].approval, "--yes");
+    let result;
+    await until("the end", async () => {
+      result = await execute({ evaluation });
+      return result.structuredContent.state !== "waiting_for_approval";
+    });
+    assert.equal(result.structuredContent.value, 2);
+    assert.deepEqual(questions, []);
+    await client.close();
+    if (child) await ended(child);
+  });
+}
 
 test("arguments that name a program and a new one are refused", async () => {
   const client = await stdio(waits());

@@ -1,9 +1,11 @@
 // What the tests of `brig mcp` share: functions, clients, and waiting with a deadline.
 // BRIG and BRIGD name the binaries. Never asserts anything about brig.
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -105,4 +107,21 @@ export async function listening(socket, args = []) {
     }
   });
   return child;
+}
+
+/** `brig mcp --listen`, once it says where. */
+export async function listen(args, env = {}, on = ["--private"]) {
+  const child = spawn(BRIG, ["mcp", ...on, "--functions", FUNCTIONS, ...args], { env: { ...ENV, ...env }, stdio: ["ignore", "ignore", "pipe"] });
+  const lines = createInterface(child.stderr);
+  for await (const line of lines) {
+    const at = /MCP over HTTP on (\S+)/.exec(line);
+    if (at) return { child, at: at[1] };
+  }
+  throw new Error("brig mcp ended before it listened");
+}
+
+export async function ended(child) {
+  child.kill("SIGTERM");
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error(`brig mcp ended with ${code}`);
 }

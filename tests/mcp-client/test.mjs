@@ -12,7 +12,7 @@ import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { BRIG, ENV, FOLDER, FUNCTIONS, HERE, TOKEN, WAITS, listening, manyFunctions, run, stdio, until } from "./harness.mjs";
+import { BRIG, ENV, FOLDER, FUNCTIONS, HERE, TOKEN, WAITS, ended, listen, listening, manyFunctions, run, stdio, until } from "./harness.mjs";
 
 test("one tool declares every function and runs programs over them", async () => {
   const client = await stdio();
@@ -166,23 +166,6 @@ test("standard output has nothing but the protocol, and the end of input ends it
   assert.equal(code, 0);
   for (const line of lines) assert.equal(JSON.parse(line).jsonrpc, "2.0");
 });
-
-/** `brig mcp --listen`, once it says where. */
-async function listen(args, env = {}) {
-  const child = spawn(BRIG, ["mcp", "--private", "--functions", FUNCTIONS, ...args], { env: { ...ENV, ...env }, stdio: ["ignore", "ignore", "pipe"] });
-  const lines = createInterface(child.stderr);
-  for await (const line of lines) {
-    const at = /MCP over HTTP on (\S+)/.exec(line);
-    if (at) return { child, at: at[1] };
-  }
-  throw new Error("brig mcp ended before it listened");
-}
-
-async function ended(child) {
-  child.kill("SIGTERM");
-  const [code] = await once(child, "exit");
-  assert.equal(code, 0);
-}
 
 test("over TCP a token is needed, and no web page gets in", async () => {
   const file = join(FOLDER, "token");

@@ -34,6 +34,8 @@ const CONNECTIONS: usize = 64;
 const BODY_BYTES: usize = 16 * 1024 * 1024;
 /// How long the head of a request may take.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long a session that asks nothing is kept, and with it what waits for an approval.
+const IDLE_SESSION: Duration = Duration::from_secs(3600);
 /// Pause after a connection could not be accepted: descriptors come back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -115,7 +117,9 @@ fn service(server: Server, hosts: Vec<String>, page: bool) -> Service {
         .with_allowed_origins(origins)
         .enforce_origin_validation()
         .with_max_request_body_bytes(BODY_BYTES);
-    StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config)
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(IDLE_SESSION);
+    StreamableHttpService::new(move || Ok(server.for_session()), Arc::new(sessions), config)
 }
 
 /// A socket that only this user can connect to. One that a dead process left is taken

@@ -1,7 +1,7 @@
 //! The server side of the Model Context Protocol.
 //!
-//! Owns which tools there are and what their arguments must be. Never keeps a state of
-//! its own: every session asks the same [`Link`].
+//! Owns which tools there are, what their arguments must be, and that a program that waits
+//! is its session's own. What there is to call is the same for every session: [`Link`]'s.
 
 use super::catalogue::Catalogue;
 use super::execute::{self, Program, Settings};
@@ -13,18 +13,26 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use hyper::http::request::Parts;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The tools. Cheap to clone: one for each session.
+/// The tools. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Server {
     link: Arc<Link>,
     settings: Arc<Settings>,
+    /// What waits for this session, and ends with it.
     kept: Arc<Kept>,
+    /// What waits for requests that belong to no session, as newer clients send them over
+    /// HTTP: who knows its id may ask for it.
+    unbound: Arc<Kept>,
 }
+
+/// The header by which a request over HTTP says its session.
+const SESSION_HEADER: &str = "mcp-session-id";
 
 /// Least wait for a person before room is looked for again.
 const FULL: Duration = Duration::from_secs(1);
@@ -32,7 +40,20 @@ const FULL: Duration = Duration::from_secs(1);
 impl Server {
     /// Over this connection.
     pub(super) fn new(link: Arc<Link>, settings: Settings) -> Self {
-        Self { link, settings: Arc::new(settings), kept: Arc::default() }
+        Self { link, settings: Arc::new(settings), kept: Arc::default(), unbound: Arc::default() }
+    }
+
+    /// The same, for another session.
+    pub(super) fn for_session(&self) -> Self {
+        Self { kept: Arc::default(), ..self.clone() }
+    }
+
+    /// The programs that a request may ask for.
+    fn kept(&self, context: &RequestContext<RoleServer>) -> &Kept {
+        match context.extensions.get::<Parts>() {
+            Some(request) if !request.headers.contains_key(SESSION_HEADER) => &self.unbound,
+            _ => &self.kept,
+        }
     }
 
     async fn execute(&self, now: &Now, arguments: JsonObject, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -42,7 +63,7 @@ impl Server {
                 let may = (sources.declared(), sources.permissions(&now.catalogue));
                 Box::new(execute::begin(&now.client, may, &self.settings, program, context))
             }
-            Ok(Asked::Evaluation(id)) => match self.kept.take(&id) {
+            Ok(Asked::Evaluation(id)) => match self.kept(context).take(&id) {
                 Some(running) => running,
                 None => return report::not_kept(&id),
             },
@@ -59,7 +80,7 @@ impl Server {
                 Heard::Ended(answer) => return answer.map_or_else(|error| report::failure(&error), |result| report::result(&result)),
                 Heard::Waits(running) => {
                     let asked = running.asked().to_vec();
-                    match self.kept.keep(running) {
+                    match self.kept(context).keep(running) {
                         Ok(id) => return report::pending(&id, &asked),
                         // There is no room to keep it: the model waits on, and not in a spin.
                         Err(running) => {
