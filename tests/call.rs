@@ -12,6 +12,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 use tempfile::TempDir;
 
+#[path = "call/zsh.rs"]
+mod zsh;
+
 /// As whom programs run where the tests are root.
 const OTHER: u32 = 65_432;
 

@@ -8,12 +8,12 @@ use super::execute::{self, Program, Settings};
 use super::link::{Link, Now};
 use super::report;
 use super::waiting::{Heard, Kept, Running};
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
-use hyper::http::request::Parts;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::sync::Arc;
