@@ -514,6 +514,44 @@ def test_a_vms_functions_answer_from_the_line_that_makes_it_and_beside_an_evalua
     assert talk(server, client)[0] == ["vm", "own"]
 
 
+def test_a_call_without_a_program_tells_when_it_waits_for_a_person_and_is_cancelled() -> None:
+    told: list[str] = []
+    cancellation = brig.Cancellation()
+
+    def server(fake: FakeBrigd) -> list[Any]:
+        peer = fake.accept()
+        both = [peer.expect("functions.call"), peer.expect("functions.call")]
+        charge, listing = sorted(both, key=lambda one: str(one["params"]["function"]))
+        note = {"evaluation": "fc_1", "call": 1, "function": "billing.charge", "approval": "ap_1", "expiresInMs": 5000}
+        peer.send(method="evaluation.approval", params=note)
+        call = {"call": 1, "function": "billing.list", "state": "completed", "durationMs": 1, "inputBytes": 2, "outputBytes": 2}
+        peer.answer(listing["id"], {"call": call, "value": [1]})
+        ended = peer.expect("cancel")
+        error = {"code": "function_failed", "message": "no", "name": "N", "functionCode": "f", "data": [2]}
+        peer.answer(charge["id"], {"call": {**call, "state": "failed", "code": "function_failed"}, "error": error})
+        return [charge["params"], listing["params"], ended["params"]["id"] == charge["id"]]
+
+    async def client(one: brig.AsyncClient) -> Any:
+        options = {"timeout_ms": 7, "idempotency_key": "k", "cancellation": cancellation}
+        calling = asyncio.ensure_future(
+            one.call("billing.charge", {"amount": 5}, on_approval=lambda note: told.append(f"charge {note.approval}"), **options)
+        )
+        listed = await one.call("billing.list", on_approval=lambda note: told.append("list"))
+        cancellation.cancel()
+        charged = await calling
+        with pytest.raises(brig.BrigError, match="nothing ran"):
+            await one.call("billing.list", cancellation=cancellation)
+        with pytest.raises(TypeError, match="call has no option 'on_stdout'"):
+            await one.call("billing.list", on_stdout=print)  # type: ignore[call-arg]
+        return listed, charged
+
+    said, (listed, charged) = talk(server, client)
+    assert said == [{"function": "billing.charge", "input": {"amount": 5}, "timeoutMs": 7, "idempotencyKey": "k"}, {"function": "billing.list"}, True]
+    assert listed.value == [1] and listed.error is None and listed.call.state == "completed"
+    assert charged.error == brig.CallError("function_failed", "no", "N", "f", [2]) and charged.call.state == "failed"
+    assert told == ["charge ap_1"]
+
+
 def test_a_vm_that_nobody_waited_for_is_disposed_of() -> None:
     asked = threading.Event()
 

@@ -10,9 +10,11 @@ import { type Endpoint, endpointOf } from "./endpoint.js";
 import { BrigError } from "./errors.js";
 import { type HostFunctions, type PreparedFunctions, prepareFunctions } from "./functions.js";
 import type { JsonValue } from "./json.js";
-import { checkParams, detachParams, evaluateParams, neverSent, resultOf, statusOf, text, typesParams, vmParams } from "./requests.js";
+import { callParams, callResultOf, checkParams, detachParams, evaluateParams, neverSent, resultOf, statusOf, text, typesParams, vmParams } from "./requests.js";
 import { refused, typeFaults } from "./typecheck.js";
 import type {
+  CallOptions,
+  CallResult,
   CheckOptions,
   CheckResult,
   ConnectOptions,
@@ -107,6 +109,28 @@ export class Client implements VmHost {
   async waitEvaluation<T = JsonValue>(evaluation: string, options: { readonly timeoutMs?: number } = {}): Promise<EvaluationStatus<T>> {
     const { timeoutMs } = options;
     return statusOf<T>(await this.#ask("evaluations.wait", text("waitEvaluation", { evaluation, timeoutMs })));
+  }
+
+  /**
+   * Calls a configured function without a program. A call that was refused or failed is a
+   * result. `name`: `collection.function`, or its command spelling `collection:function`.
+   *
+   * @throws {BrigError} when there is no result; `nothingRan` says whether that is certain.
+   */
+  async call<T = JsonValue>(name: string, input?: object, options: CallOptions = {}): Promise<CallResult<T>> {
+    const { signal, onApproval } = options;
+    const params = callParams(name, input, options);
+    const never = (): BrigError => new BrigError("cancelled", "the signal was aborted before the call was sent; nothing ran", { retryable: true });
+    if (aborted(signal)) throw never();
+    const connection = await this.#connect();
+    if (aborted(signal)) throw never();
+    const asked = connection.call(params, onApproval && { function: name, onApproval });
+    const undo = signal === undefined ? undefined : whenAborted(signal, asked.cancel);
+    try {
+      return callResultOf<T>(await asked.answer);
+    } finally {
+      undo?.();
+    }
   }
 
   /** Makes a vm: a worker that keeps its realm between evaluations. */

@@ -31,7 +31,14 @@ export interface Offer {
   readonly onApproval?: ((note: ApprovalNote) => void) | undefined;
 }
 
+/** Who is told that a call without a program waits for a person. */
+export interface Asking {
+  readonly function: string;
+  readonly onApproval: (note: ApprovalNote) => void;
+}
+
 interface Pending {
+  asks?: Asking | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (fault: BrigError) => void;
   readonly offer: Offer | undefined;
@@ -135,6 +142,14 @@ export class Connection {
     this.#kept.delete(vm);
   }
 
+  /** Sends a call without a program. Its id is told to nobody, so approvals go by its function. */
+  call(params: string, asks: Asking | undefined): Asked {
+    const asked = this.request("functions.call", params);
+    const pending = this.#requests.get(this.#lastId);
+    if (pending !== undefined) pending.asks = asks;
+    return asked;
+  }
+
   /** Ends it. What is in flight is rejected. */
   close(reason: BrigError = new BrigError("closed", "the client was closed", { nothingRan: false })): void {
     this.#lose(reason);
@@ -228,10 +243,15 @@ export class Connection {
       case "evaluation.warning":
         return listen(this.#offer(evaluation)?.onWarning, params["warning"] as Warning);
       case "evaluation.approval":
-        return listen(this.#offer(evaluation)?.onApproval, params as unknown as ApprovalNote);
+        return this.#parked(evaluation, params as unknown as ApprovalNote);
       default:
       // A newer brigd may tell more.
     }
+  }
+
+  #parked(evaluation: string, note: ApprovalNote): void {
+    if (!evaluation.startsWith(CALL_PREFIX)) return listen(this.#offer(evaluation)?.onApproval, note);
+    for (const { asks } of this.#requests.values()) if (asks?.function === note.function) listen(asks.onApproval, note);
   }
 
   #oneIsUnnamed(): boolean {
@@ -252,8 +272,6 @@ export class Connection {
   #offer(evaluation: string): Offer | undefined {
     const known = this.#evaluations.get(evaluation);
     if (known !== undefined) return this.#requests.get(known)?.offer;
-    // Its approval is told to this connection as well, and is no evaluation's.
-    if (evaluation.startsWith(CALL_PREFIX)) return undefined;
     const unnamed = [...this.#requests].filter(([, pending]) => isUnnamed(pending));
     const [first] = unnamed;
     if (first === undefined || unnamed.length > 1) return undefined;

@@ -13,7 +13,10 @@ export type { JsonSchema, SchemaLike } from "./schema/infer.js";
 export { check, createVm, evaluate, shutdown } from "./shared.js";
 export type {
   ApprovalNote,
+  CallError,
+  CallOptions,
   CallRecord,
+  CallResult,
   CheckOptions,
   CheckResult,
   ConnectOptions,

@@ -7,7 +7,7 @@
 import { BrigError } from "./errors.js";
 import type { PreparedFunctions } from "./functions.js";
 import { encode, JsonFault, NESTING_LEVELS } from "./json.js";
-import type { CheckOptions, DetachOptions, EvaluateOptions, EvaluateResult, EvaluationStatus, VmOptions } from "./types.js";
+import type { CallOptions, CallResult, CheckOptions, DetachOptions, EvaluateOptions, EvaluateResult, EvaluationStatus, VmOptions } from "./types.js";
 
 /** Levels that params add around a value. */
 const ENVELOPE_LEVELS = 4;
@@ -35,6 +35,7 @@ const EVALUATE = [
 ];
 /** What needs this process is left out: the program may outlive it. */
 const DETACH = EVALUATE.filter((name) => !["hostFunctions", "signal", "onStdout", "onStderr", "onWarning", "onApproval", "vm", "check"].includes(name));
+const CALL = ["timeoutMs", "idempotencyKey", "signal", "onApproval"];
 const CHECK = ["form", "language", "hostFunctions", "types"];
 const VM = ["hostFunctions", "limits", "timeZone", "permissions", "timeoutMs", "output"];
 
@@ -74,6 +75,13 @@ export function checkParams(source: string, options: CheckOptions): string {
   refuseUnknown("check", options, CHECK);
   const { form, language } = options;
   return text("check", { source: sourceOf(source), form, language });
+}
+
+/** Params of `functions.call`, as JSON text. */
+export function callParams(name: string, input: object | undefined, options: CallOptions): string {
+  refuseUnknown("call", options, CALL);
+  const { timeoutMs, idempotencyKey } = options;
+  return text("call", { function: name, input, timeoutMs, idempotencyKey });
 }
 
 /** Params of `functions.types`, as JSON text. */
@@ -133,6 +141,13 @@ export function resultOf<T>(answer: unknown): EvaluateResult<T> {
   const outcome = (answer as { outcome?: unknown } | null | undefined)?.outcome;
   if (typeof outcome === "string") return answer as EvaluateResult<T>;
   throw new BrigError("protocol_error", "the answer to evaluate has no outcome", { nothingRan: false });
+}
+
+/** How a call ended, if that is what was answered. */
+export function callResultOf<T>(answer: unknown): CallResult<T> {
+  const call = (answer as { call?: unknown } | null | undefined)?.call;
+  if (typeof call === "object" && call !== null) return answer as CallResult<T>;
+  throw new BrigError("protocol_error", "the answer to functions.call has no call", { nothingRan: false });
 }
 
 /** How far an evaluation is, if that is what was answered. */

@@ -228,6 +228,37 @@ export interface EvaluationError {
   readonly setting?: string;
 }
 
+/** What a call without a program is given. */
+export interface CallOptions {
+  /** Ends it after so long, if the function's own time is not over before, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** Same key, same call: the same answer, nothing run twice. */
+  readonly idempotencyKey?: string | undefined;
+  /** Cancels the call; the answer still says whether it ran. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Is told when the call waits for a person: also when another call of the same function
+   * on this client does. The function has to be named as `collection.function`.
+   */
+  readonly onApproval?: ((note: ApprovalNote) => void) | undefined;
+}
+
+/** Why a call gave no value. */
+export interface CallError {
+  /** From the protocol's closed table; never from the function. */
+  readonly code: string;
+  readonly message: string;
+  /** What the function's program said of its own failure. */
+  readonly name?: string;
+  readonly functionCode?: string;
+  readonly data?: JsonValue;
+}
+
+/** How a call without a program ended: `call.state` says whether it ran. */
+export type CallResult<T = JsonValue> =
+  | { readonly call: CallRecord; readonly value: T; readonly error?: undefined }
+  | { readonly call: CallRecord; readonly value?: undefined; readonly error: CallError };
+
 interface Ended {
   /** Its id, `ev_…`; empty when it was cancelled before it was sent. */
   readonly evaluation: string;

@@ -8,7 +8,7 @@ from .calls import CallContext
 from .client import AsyncClient, connect_async
 from .errors import BrigError, HostFunctionError, JsonFault, SchemaConversionError
 from .functions import Collection, FunctionOptions, HostFunction, HostFunctions, HostFunctionsLike, function, host_function
-from .options import ConnectOptions, DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
+from .options import CallOptions, ConnectOptions, DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
 from .requests import (
     Cancellation,
     Form,
@@ -21,7 +21,9 @@ from .requests import (
 )
 from .results import (
     ApprovalNote,
+    CallError,
     CallRecord,
+    CallResult,
     CheckResult,
     ErrorCause,
     EvaluateResult,
@@ -45,7 +47,10 @@ __all__ = [
     "AsyncVm",
     "BrigError",
     "CallContext",
+    "CallError",
+    "CallOptions",
     "CallRecord",
+    "CallResult",
     "Cancellation",
     "CheckResult",
     "Client",

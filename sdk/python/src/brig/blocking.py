@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .client import AsyncClient, connect_async
 from .functions import HostFunctionsLike
-from .options import DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
+from .options import CallOptions, DetachOptions, EvaluateOptions, VmEvaluateOptions, VmOptions
 from .requests import Form, Language
-from .results import CheckResult, EvaluateResult, EvaluationStatus, FunctionTypes, ServerInfo
+from .results import CallResult, CheckResult, EvaluateResult, EvaluationStatus, FunctionTypes, ServerInfo
 from .vm import AsyncVm
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ class Client:
         ``functions``: patterns that narrow the configured ones; left out: all.
         """
         return run(self._client.types(host_functions, functions=functions))
+
+    def call(self, name: str, given: Any = None, /, **options: Unpack[CallOptions]) -> CallResult:
+        """Calls a configured function without a program. A call that was refused or failed is a result."""
+        return run(self._client.call(name, given, **options))
 
     def create_vm(self, **options: Unpack[VmOptions]) -> Vm:
         """Makes a vm, which keeps its realm between evaluations; ``with`` ends it."""

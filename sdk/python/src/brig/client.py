@@ -11,19 +11,21 @@ import contextvars
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .connection import Connection, Offer
+from .connection import Asked, Asking, Connection, Offer
 from .endpoint import Endpoint
 from .errors import BrigError
 from .functions import HostFunctionsLike, prepare_functions
 from .keywords import refuse_unknown
-from .options import DetachOptions, EvaluateOptions, VmOptions
-from .requests import Form, Language, check_params, evaluate_params, text, types_params, vm_params
+from .options import CallOptions, DetachOptions, EvaluateOptions, VmOptions
+from .requests import Cancellation, Form, Language, call_params, check_params, evaluate_params, text, types_params, vm_params
 from .results import (
+    CallResult,
     CheckResult,
     EvaluateResult,
     EvaluationStatus,
     FunctionTypes,
     ServerInfo,
+    call_result_of,
     check_of,
     info_of,
     never_sent,
@@ -96,6 +98,24 @@ class AsyncClient:
         """
         return types_of(await self._ask("functions.types", types_params(prepare_functions(host_functions), functions)))
 
+    async def call(self, name: str, given: Any = None, /, **options: Unpack[CallOptions]) -> CallResult:
+        """Calls a configured function without a program. A call that was refused or failed is a result.
+
+        ``name``: ``collection.function``, or its command spelling ``collection:function``;
+        ``given``: its input, ``{}`` when left out. Raises :class:`BrigError` when there is no
+        result; ``nothing_ran`` says whether that is certain. When the awaiting task is
+        cancelled, so is the call.
+        """
+        refuse_unknown("call", options, CallOptions)
+        params = call_params(name, given, options)
+        listener = options.get("on_approval")
+        asks = None if listener is None else Asking(name, listener, contextvars.copy_context())
+        cancellation = options.get("cancellation")
+        connection = await self._connect()
+        if cancellation is not None and cancellation.cancelled:
+            raise BrigError("cancelled", "it was cancelled before the call was sent; nothing ran", retryable=True)
+        return call_result_of(await _answer(connection.call(params, asks), cancellation))
+
     def create_vm(self, **options: Unpack[VmOptions]) -> VmOpening:
         """Makes a vm, which keeps its realm between evaluations: ``async with`` it, or await it."""
         refuse_unknown("create_vm", options, VmOptions)
@@ -160,18 +180,7 @@ class AsyncClient:
         connection = await self._connect()
         if cancellation is not None and cancellation.cancelled:
             return never_sent()
-        asked = connection.request("evaluate", params, offer)
-        loop = asyncio.get_running_loop()
-        undo = None if cancellation is None else cancellation.subscribe(lambda: loop.call_soon_threadsafe(asked.cancel))
-        try:
-            return result_of(await asked.answer)
-        except asyncio.CancelledError:
-            # Nobody waits any more: brigd ends the program and tells its calls.
-            asked.cancel()
-            raise
-        finally:
-            if undo is not None:
-                undo()
+        return result_of(await _answer(connection.request("evaluate", params, offer), cancellation))
 
     async def _ask(self, method: str, params: str) -> Any:
         connection = await self._connect()
@@ -209,6 +218,25 @@ class AsyncClient:
             self._loop = loop
         elif self._loop is not loop:
             raise RuntimeError("this AsyncClient belongs to another event loop: make one for each, or use brig.Client")
+
+
+async def _answer(asked: Asked, cancellation: Cancellation | None) -> Any:
+    """What is answered, also when ``cancellation`` asks brigd to end it."""
+    loop = asyncio.get_running_loop()
+
+    def cancel() -> None:
+        loop.call_soon_threadsafe(asked.cancel)
+
+    undo = None if cancellation is None else cancellation.subscribe(cancel)
+    try:
+        return await asked.answer
+    except asyncio.CancelledError:
+        # Nobody waits any more: brigd ends what runs and tells its calls.
+        asked.cancel()
+        raise
+    finally:
+        if undo is not None:
+            undo()
 
 
 async def connect_async(*, socket: str | None = None, brigd: str | None = None) -> AsyncClient:

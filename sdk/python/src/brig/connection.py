@@ -45,6 +45,15 @@ class Offer:
     on_approval: Callable[[ApprovalNote], object] | None = None
 
 
+@dataclass(frozen=True)
+class Asking:
+    """Who is told that a call without a program waits for a person."""
+
+    function: str
+    on_approval: Callable[[ApprovalNote], object]
+    context: contextvars.Context
+
+
 @dataclass
 class _Pending:
     answer: asyncio.Future[Any]
@@ -53,6 +62,7 @@ class _Pending:
     announced: bool
     #: What it offers as functions of the vm that it makes.
     makes: Offer | None = None
+    asks: Asking | None = None
     evaluation: str | None = None
 
     @property
@@ -128,6 +138,12 @@ class Connection(asyncio.Protocol):
         self._requests[number] = _Pending(answer, offer, announced, makes)
         self._write(sent)
         return Asked(answer, lambda: self._cancel(number))
+
+    def call(self, params: str, asks: Asking | None) -> Asked:
+        """Sends a call without a program. Its id is told to nobody, so approvals go by its function."""
+        asked = self.request("functions.call", params)
+        self._requests[self._last_id].asks = asks
+        return asked
 
     def let_go(self, vm: str) -> None:
         """The vm is no more."""
@@ -238,12 +254,20 @@ class Connection(asyncio.Protocol):
             if offer is not None:
                 self._listen(offer, offer.on_warning, warning_of(params.get("warning")))
         elif method == "evaluation.approval":
-            offer = self._offer(evaluation)
-            if offer is not None:
-                self._listen(offer, offer.on_approval, approval_of(params))
+            self._parked(evaluation, approval_of(params))
         # A newer brigd may tell more.
 
-    def _listen(self, offer: Offer, listener: Callable[[Any], object] | None, told: object) -> None:
+    def _parked(self, evaluation: str, note: ApprovalNote) -> None:
+        if not evaluation.startswith(_CALL_PREFIX):
+            offer = self._offer(evaluation)
+            if offer is not None:
+                self._listen(offer, offer.on_approval, note)
+            return
+        for asks in [pending.asks for pending in self._requests.values()]:
+            if asks is not None and asks.function == note.function:
+                self._listen(asks, asks.on_approval, note)
+
+    def _listen(self, offer: Offer | Asking, listener: Callable[[Any], object] | None, told: object) -> None:
         """A listener's error is its own: it must not end what everyone shares, nor be lost."""
         if listener is None:
             return
@@ -268,9 +292,6 @@ class Connection(asyncio.Protocol):
         if known is not None:
             pending = self._requests.get(known)
             return None if pending is None else pending.offer
-        if evaluation.startswith(_CALL_PREFIX):
-            # Its approval is told to this connection as well, and is no evaluation's.
-            return None
         unnamed = [number for number, pending in self._requests.items() if pending.unnamed]
         if len(unnamed) != 1:
             return None

@@ -41,6 +41,20 @@ class DetachOptions(_ProgramOptions, total=False):
     """What a detached program gets: nothing of this process, which it may outlive."""
 
 
+class CallOptions(TypedDict, total=False):
+    """What a call without a program is given."""
+
+    #: Ends it after so long, if the function's own time is not over before, in milliseconds.
+    timeout_ms: int | None
+    #: Same key, same call: the same answer, nothing run twice.
+    idempotency_key: str | None
+    #: Cancels the call; the answer still says whether it ran.
+    cancellation: Cancellation | None
+    #: Is told when the call waits for a person: also when another call of the same function on
+    #: this client does. The function has to be named as ``collection.function``.
+    on_approval: Callable[[ApprovalNote], object] | None
+
+
 class VmEvaluateOptions(_ProgramOptions, total=False):
     """What a program gets, and what becomes of it."""
 

@@ -161,6 +161,12 @@ def check_params(source: str, form: Form | None, language: Language | None) -> s
     return text("check", {"source": _source(source), "form": form, "language": language})
 
 
+def call_params(name: str, given: Any, told: Mapping[str, Any]) -> str:
+    """Params of ``functions.call``, as JSON text."""
+    members = {"function": name, "input": given, "timeoutMs": told.get("timeout_ms"), "idempotencyKey": told.get("idempotency_key")}
+    return text("call", members)
+
+
 def types_params(functions: PreparedFunctions, patterns: Sequence[str] | None) -> str:
     """Params of ``functions.types``, as JSON text."""
     told = None if patterns is None else list(patterns)

@@ -117,6 +117,30 @@ class Sandbox:
 
 
 @dataclass(frozen=True)
+class CallError:
+    """Why a call gave no value."""
+
+    #: From the protocol's closed table; never from the function.
+    code: str
+    message: str
+    #: What the function's program said of its own failure.
+    name: str | None = None
+    function_code: str | None = None
+    data: Any = None
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """How a call without a program ended: ``call.state`` says whether it ran."""
+
+    call: CallRecord
+    #: ``None`` for ``null`` and where there is an error.
+    value: Any = None
+    #: There unless the call completed and gave what it should.
+    error: CallError | None = None
+
+
+@dataclass(frozen=True)
 class EvaluateResult:
     """How a program ended."""
 
@@ -223,6 +247,18 @@ def result_of(answer: Any) -> EvaluateResult:
         ),
         sandbox=_sandbox_of(answer.get("sandbox")),
     )
+
+
+def call_result_of(answer: Any) -> CallResult:
+    """The answer to ``functions.call``, if it is one."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("call"), dict):
+        raise BrigError("protocol_error", "the answer to functions.call has no call", nothing_ran=False)
+    told = answer.get("error")
+    error = None
+    if isinstance(told, dict):
+        members = (told.get("name"), told.get("functionCode"), told.get("data"))
+        error = CallError(str(told.get("code", "internal")), str(told.get("message", "")), *members)
+    return CallResult(_call_of(answer["call"]), answer.get("value"), error)
 
 
 def status_of(answer: Any) -> EvaluationStatus:

@@ -678,6 +678,33 @@ test("an approval of a call without a program is not taken for one of an evaluat
   });
 });
 
+test("a call without a program tells when it waits for a person, and is cancelled by its signal", async () => {
+  await withPair(async ({ client, peer }) => {
+    const told: string[] = [];
+    const stop = new AbortController();
+    const listen = (who: string) => ({ onApproval: ({ approval }: { approval: string }) => void told.push(`${who} ${approval}`) });
+    const calling = client.call("billing.charge", { amount: 5 }, { timeoutMs: 7, idempotencyKey: "k", signal: stop.signal, ...listen("charge") });
+    const server = await peer;
+    const charge = await server.expect("functions.call");
+    assert.deepEqual(charge.params, { function: "billing.charge", input: { amount: 5 }, timeoutMs: 7, idempotencyKey: "k" });
+    const other = client.call("billing.list", undefined, listen("list"));
+    const list = await server.expect("functions.call");
+    assert.deepEqual(list.params, { function: "billing.list" });
+    const note = { evaluation: "fc_1", call: 1, function: "billing.charge", approval: "ap_1", expiresInMs: 5000 };
+    server.send({ method: "evaluation.approval", params: note });
+    const call = { call: 1, function: "billing.list", state: "completed", durationMs: 1, inputBytes: 2, outputBytes: 2 };
+    server.answer(list.id, { call, value: [] });
+    assert.deepEqual(await other, { call, value: [] });
+    assert.deepEqual(told, ["charge ap_1"]);
+    stop.abort();
+    assert.deepEqual((await server.expect("cancel")).params, { id: charge.id });
+    server.answer(charge.id, { call: { ...call, state: "refused", code: "cancelled" }, error: { code: "cancelled", message: "m" } });
+    assert.equal((await calling).error?.code, "cancelled");
+    await assert.rejects(client.call("billing.list", {}, { signal: stop.signal }), (fault) => fault instanceof BrigError && fault.nothingRan);
+    await assert.rejects(client.call("billing.list", {}, { onStdout: () => 1 } as never), /call has no option "onStdout"/);
+  });
+});
+
 test("a closed client refuses, and what was in flight is rejected", async () => {
   await withPair(async ({ client, peer }) => {
     const running = client.evaluate("1");
