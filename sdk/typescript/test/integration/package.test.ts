@@ -31,6 +31,11 @@ test("the package has its modules, types, README and licence and no other file, 
     writeFileSync(join(folder, "main.js"), script);
     const { stdout } = await run(process.execPath, ["main.js"], { cwd: folder, env: { ...process.env, BRIG_SOCKET: "", BRIGD: brigd() } });
     assert.equal(stdout.trim(), "2");
+    // Its types need nothing but the compiler and the language that Node 20 has.
+    writeFileSync(join(folder, "typed.ts"), 'import { connect } from "brig";\nconst client = await connect();\nconst n: string = client.socket ?? "";\nexport { n };\n');
+    const compiler = join(PACKAGE, "node_modules/typescript/bin/tsc");
+    const strictly = ["--strict", "--module", "nodenext", "--target", "es2022", "--noEmit", "--skipLibCheck", "false"];
+    await run(process.execPath, [compiler, ...strictly, "typed.ts"], { cwd: folder }).catch(({ stdout }) => assert.fail(stdout));
     // What needs a package of the user's own says which.
     const adapter = run(process.execPath, ["--input-type=module", "--eval", 'await import("brig/adapters/vercel")'], { cwd: folder });
     await assert.rejects(adapter, /Cannot find package 'ai'/);
