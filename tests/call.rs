@@ -32,7 +32,7 @@ examples = [{ description = "Of one", input = { customer = "it's x", archived = 
 input_schema = '''{"type": "object", "required": ["customer"], "additionalProperties": false, "properties": {
   "customer": {"type": "string", "description": "Whose\u001b]0;owned\u0007 orders"},
   "maxAge": {"type": "integer"}, "minTotal": {"type": "number"}, "archived": {"type": "boolean"},
-  "state": {"enum": ["open", "closed"]}, "tags": {"type": "array", "items": {"type": "string"}},
+  "state": {"enum": ["open", "closed"]}, "mood": {"enum": ["$(id)", "a b", "fine"]}, "tags": {"type": "array", "items": {"type": "string"}},
   "shipTo": {"type": "object", "properties": {"cityName": {"type": "string"}}}, "timeout": {"type": "integer"}}}'''
 "#;
 
@@ -344,6 +344,8 @@ fn bash_completes_commands_collections_functions_flags_and_choices() {
     assert_eq!(completed(&place, &["brig", "call", "order-store", "list-orders", "--customer", "x", "--st"]), ["--state"]);
     assert_eq!(completed(&place, &["brig", "call", "order-store", "list-orders", "--no"]), ["--no-archived", "--no-tags"]);
     assert_eq!(completed(&place, &["brig", "call", "order-store", "list-orders", "--state", ""]), ["closed", "open"]);
+    // What a shell could run, expand or split is not offered.
+    assert_eq!(completed(&place, &["brig", "call", "order-store", "list-orders", "--mood", ""]), ["fine"]);
     place.brig(&["link", &place.bin().display().to_string()]);
     assert_eq!(completed(&place, &["brig-order-store", "s"]), ["say-text"]);
 }

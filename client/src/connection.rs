@@ -39,8 +39,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn read_lines(wire: Arc<Wire>) {
-    let mut decoder = LineDecoder::new(ANSWER_LINE_BYTES);
+async fn read_lines(wire: Arc<Wire>, most: usize) {
+    let mut decoder = LineDecoder::new(most);
     let mut buffer = vec![0; READ_BYTES];
     let reason = loop {
         match read_some(&wire, &mut buffer).await {
@@ -48,19 +48,19 @@ async fn read_lines(wire: Arc<Wire>) {
             Ok(length) => decoder.feed(buffer.get(..length).unwrap_or_default()),
             Err(fault) => break Error::ConnectionLost(fault.to_string()),
         }
-        if let Err(fault) = take_lines(&wire, &mut decoder) {
+        if let Err(fault) = take_lines(&wire, &mut decoder, most) {
             break fault;
         }
     };
     wire.lose(&reason);
 }
 
-fn take_lines(wire: &Arc<Wire>, decoder: &mut LineDecoder) -> Result<(), Error> {
+fn take_lines(wire: &Arc<Wire>, decoder: &mut LineDecoder, most: usize) -> Result<(), Error> {
     while let Some(line) = decoder.next_line() {
         match line {
             Line::Text(text) if text.is_empty() => {}
             Line::Text(text) => wire.take_line(&text)?,
-            Line::TooLong => return Err(Error::Protocol(format!("a line has more than {ANSWER_LINE_BYTES} bytes"))),
+            Line::TooLong => return Err(Error::Protocol(format!("a line has more than {most} bytes"))),
         }
     }
     Ok(())
@@ -109,6 +109,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_within(path, ANSWER_LINE_BYTES).await
+    }
+
+    /// The same, taking no line from brigd that is longer than `most` bytes.
+    async fn open_within(path: &Path, most: usize) -> Result<Self, Error> {
         let unreached = |fault| Error::Connect { path: path.to_owned(), reason: denied::reason(path, &fault) };
         let stream = UnixStream::connect(path).await.map_err(unreached)?;
         let wire = Arc::new(Wire {
@@ -118,8 +123,10 @@ impl Connection {
             table: Mutex::new(Table::default()),
             over: CancellationToken::new(),
         });
-        let tasks =
-            [tokio::spawn(read_lines(Arc::clone(&wire))).abort_handle(), tokio::spawn(write_unsent(Arc::clone(&wire))).abort_handle()];
+        let tasks = [
+            tokio::spawn(read_lines(Arc::clone(&wire), most)).abort_handle(),
+            tokio::spawn(write_unsent(Arc::clone(&wire))).abort_handle(),
+        ];
         Ok(Self { wire, tasks, server: Mutex::new(None) })
     }
 
@@ -201,5 +208,33 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.hang_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    #[tokio::test]
+    async fn a_line_of_brigd_is_taken_up_to_its_bound_and_one_byte_more_ends_the_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let connection = Arc::new(Connection::open_within(&path, 1000).await.unwrap());
+        let (mut brigd, _) = listener.accept().await.unwrap();
+        let first = connection.request("initialize", &serde_json::json!({})).unwrap();
+        let head = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"";
+        let fits = format!("{head}{}\"}}\n", "x".repeat(1000 - head.len() - 2));
+        brigd.write_all(fits.as_bytes()).await.unwrap();
+        assert_eq!(first.await.unwrap().get().len(), 1000 - head.len());
+        let second = connection.request("initialize", &serde_json::json!({})).unwrap();
+        // Its end is not waited for.
+        brigd.write_all("x".repeat(1001).as_bytes()).await.unwrap();
+        let fault = second.await.unwrap_err();
+        assert!(matches!(&fault, Error::Protocol(why) if why.contains("more than 1000 bytes")), "{fault}");
+        let mut rest = Vec::new();
+        brigd.read_to_end(&mut rest).await.unwrap();
     }
 }

@@ -153,14 +153,20 @@ test("a brigd that went away is found again, and what is unchanged is not told",
 });
 
 test("standard output has nothing but the protocol, and the end of input ends it", async () => {
-  const child = spawn(BRIG, ["mcp", "--private", "--verbose", "--functions", FUNCTIONS], { env: ENV, stdio: ["pipe", "pipe", "ignore"] });
-  const lines = [];
+  const socket = join(FOLDER, "quiet.sock");
+  const brigd = await listening(socket);
+  const child = spawn(BRIG, ["mcp", "--socket", socket, "--verbose", "--functions", FUNCTIONS], { env: ENV, stdio: ["pipe", "pipe", "pipe"] });
+  const [lines, complaints] = [[], []];
   createInterface(child.stdout).on("line", (line) => lines.push(line));
+  createInterface(child.stderr).on("line", (line) => complaints.push(line));
   const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } } });
   send({ method: "notifications/initialized" });
   send({ id: 2, method: "tools/call", params: { name: "execute", arguments: { code: "console.error('x'); console.log('y'); 1" } } });
   await until("the answer", () => lines.some((line) => JSON.parse(line).id === 2));
+  // What brig itself has to say is no part of it either.
+  brigd.kill("SIGKILL");
+  await until("the complaint", () => complaints.some((line) => line.includes("the connection to brigd was lost")));
   child.stdin.end();
   const [code] = await once(child, "exit");
   assert.equal(code, 0);
