@@ -204,20 +204,24 @@ test("over TCP a token is needed, and no web page gets in", async () => {
   await ended(child);
 });
 
-test("a Unix socket is for its user alone and goes away with its server", async () => {
+test("a Unix socket is for its user alone, for no web page, and goes away with its server", async () => {
   const socket = join(FOLDER, "mcp.sock");
   const { child } = await listen(["--listen", `unix:${socket}`]);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  const status = await new Promise((resolve, reject) => {
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } } });
-    const request = http.request({ socketPath: socket, method: "POST", path: "/", headers: { host: "localhost", "content-type": "application/json", accept: "application/json, text/event-stream" } }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "x", version: "1" } } });
+  const ask = (more) =>
+    new Promise((resolve, reject) => {
+      const headers = { host: "localhost", "content-type": "application/json", accept: "application/json, text/event-stream", ...more };
+      const request = http.request({ socketPath: socket, method: "POST", path: "/", headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      request.on("error", reject);
+      request.end(body);
     });
-    request.on("error", reject);
-    request.end(body);
-  });
-  assert.equal(status, 200);
+  assert.equal(await ask({}), 200);
+  for (const origin of ["https://evil.example", "http://localhost", "null"]) assert.equal(await ask({ origin }), 403, origin);
+  assert.equal(await ask({ host: "evil.example" }), 403);
   const second = spawn(BRIG, ["mcp", "--private", "--listen", `unix:${socket}`], { env: ENV, stdio: "ignore" });
   assert.equal((await once(second, "exit"))[0], 2, "another one does not take the socket away");
   assert.ok(existsSync(socket));
