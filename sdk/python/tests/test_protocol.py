@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pydantic
 import pytest
 from fake_brigd import PATIENCE_S, FakeBrigd, Peer, succeeded
 
@@ -646,3 +647,96 @@ async def _enter(one: brig.AsyncClient) -> None:
     await one._connect()
     assert one._connection is not None
     one._connection.close()
+
+
+def failure_of(handler: Callable[..., Any], **options: Any) -> Any:
+    """What is answered to a call of this handler, which fails; the program goes on."""
+
+    def server(fake: FakeBrigd) -> Any:
+        peer = fake.accept()
+        asked = peer.expect("evaluate")
+        peer.call("c", "ev_1", "t.f", {})
+        answer = peer.next()
+        peer.answer(asked["id"], succeeded(1))
+        return answer["error"]
+
+    async def client(one: brig.AsyncClient) -> Any:
+        return await one.evaluate("1", host_functions={"t": {"f": brig.host_function(handler, name="t.f", **options)}})
+
+    failure, result = talk(server, client)
+    assert result.outcome == "succeeded"
+    return failure
+
+
+def test_an_output_that_does_not_match_is_told_by_its_places_and_nothing_of_it_crosses() -> None:
+    class Answer(pydantic.BaseModel):
+        n: int
+
+    def secretive() -> Any:
+        return {"n": "hunter2"}
+
+    failure = failure_of(secretive, output_schema=Answer)
+    assert failure["data"] == {"name": "InvalidOutput", "code": "invalid_output"}
+    assert "$.n" in failure["message"] and "hunter2" not in json.dumps(failure), failure
+
+
+def test_a_handler_that_ends_itself_is_a_failed_call_and_ends_nothing_else() -> None:
+    def leaves() -> None:
+        raise SystemExit("enough")
+
+    async def leaves_the_loop() -> None:
+        raise SystemExit("enough")
+
+    async def gives_up() -> None:
+        raise asyncio.CancelledError
+
+    assert failure_of(leaves)["message"] == failure_of(leaves_the_loop)["message"] == "enough"
+    assert failure_of(gives_up)["data"] == {"code": "cancelled"}
+
+
+def test_a_listener_that_raises_is_told_to_the_loop_and_the_connection_goes_on() -> None:
+    def server(fake: FakeBrigd) -> None:
+        peer = fake.accept()
+        asked = peer.expect("evaluate")
+        peer.send(method="evaluation.output", params={"evaluation": "ev_1", "stream": "stdout", "text": "a\n"})
+        peer.answer(asked["id"], succeeded(1))
+
+    async def client(one: brig.AsyncClient) -> Any:
+        told: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(about["exception"]))
+
+        def listener(_: str) -> None:
+            raise KeyError("of the listener")
+
+        return (await one.evaluate("1", on_stdout=listener)).outcome, told
+
+    outcome, told = talk(server, client)[1]
+    assert outcome == "succeeded" and [str(fault) for fault in told] == ["'of the listener'"]
+
+
+def test_a_handler_is_cancelled_when_the_connection_is_lost() -> None:
+    began = threading.Event()
+
+    def server(fake: FakeBrigd) -> None:
+        peer = fake.accept()
+        peer.expect("evaluate")
+        peer.call("c", "ev_1", "t.f", {})
+        assert began.wait(PATIENCE_S)
+        peer.drop()
+
+    async def client(one: brig.AsyncClient) -> bool:
+        over = asyncio.Event()
+
+        async def never() -> None:
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                over.set()
+
+        with pytest.raises(brig.BrigError) as fault:
+            await one.evaluate("1", host_functions={"t": {"f": never}})
+        assert fault.value.code == "connection_lost" and not fault.value.nothing_ran
+        return await asyncio.wait_for(over.wait(), PATIENCE_S)
+
+    assert talk(server, client)[1] is True
