@@ -7,8 +7,9 @@
 use super::store;
 use crate::config::Config;
 use crate::config::tool::DEFAULT_PATH;
+use crate::say;
+use brig_protocol::escape::ShowPath as _;
 use rusqlite::{Connection, OpenFlags};
-use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,14 +42,10 @@ impl JournalTool {
     /// Does it.
     pub(crate) fn run(&self) -> ExitCode {
         let Self::Backup(args) = self;
-        let done = args.run().and_then(|bytes| {
-            let said = writeln!(io::stdout(), "{}: {bytes} bytes, whole", args.to.display());
-            said.map_err(|fault| format!("standard output can not be written: {fault}"))
-        });
-        match done {
-            Ok(()) => ExitCode::SUCCESS,
+        match args.run() {
+            Ok(bytes) => say::print(&format!("{}: {bytes} bytes, whole\n", args.to.shown())),
             Err(why) => {
-                eprintln!("brigd journal: {why}");
+                say::of("brigd journal", &why);
                 ExitCode::from(2)
             }
         }
@@ -76,19 +73,16 @@ fn backup(state: &Path, to: &Path) -> Result<u64, String> {
     let journal = state.join(store::FILE);
     let inside = |folder: &Path| Some(folder.canonicalize().ok()? == state.canonicalize().ok()?);
     if to.parent().and_then(inside) == Some(true) {
-        return Err(format!(
-            "{} is in the state directory: what lies beside the journal is lost with it; name another folder",
-            to.display()
-        ));
+        return Err(format!("{} is in the state directory: what lies beside the journal is lost with it; name another folder", to.shown()));
     }
-    let unread = |fault: rusqlite::Error| format!("{} can not be read: {fault}", journal.display());
+    let unread = |fault: rusqlite::Error| format!("{} can not be read: {fault}", journal.shown());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(&journal, flags).map_err(unread)?;
     connection.busy_timeout(store::BUSY).map_err(unread)?;
     store::check_owner(&connection, &journal).map_err(|fault| fault.to_string())?;
     // SQLite fills a file that is empty, and nothing else.
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
-    let file = made.map_err(|fault| format!("{} can not be made: {fault}", to.display()))?;
+    let file = made.map_err(|fault| format!("{} can not be made: {fault}", to.shown()))?;
     let copied = copy(&connection, &file, to);
     if copied.is_err() {
         // What is not whole would be taken for a backup one day.
@@ -98,7 +92,7 @@ fn backup(state: &Path, to: &Path) -> Result<u64, String> {
 }
 
 fn copy(journal: &Connection, file: &std::fs::File, to: &Path) -> Result<u64, String> {
-    let unmade = |fault: &dyn std::fmt::Display| format!("{} can not be written: {fault}", to.display());
+    let unmade = |fault: &dyn std::fmt::Display| format!("{} can not be written: {fault}", to.shown());
     let name = to.to_str().ok_or_else(|| unmade(&"its name is not UTF-8"))?;
     journal.execute("VACUUM INTO ?1", [name]).map_err(|fault| unmade(&fault))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
