@@ -103,9 +103,12 @@ fn killing_a_worker_gives_its_caller_one_answer_with_what_there_was() {
     let brigd = Brigd::start();
     let mut client = brigd.connect();
     let id = waiting_evaluation(&mut client);
-    for worker in workers(&brigd) {
-        kill(pid(worker), Signal::SIGKILL).ok();
+    let killed = workers(&brigd);
+    for worker in &killed {
+        kill(pid(*worker), Signal::SIGKILL).ok();
     }
+    // A ready one that has the signal and not died of it yet would still be handed out.
+    gone(&killed);
     let answer = client.answer(id, &mut Handlers::none());
     assert_eq!(answer.pointer("/result/outcome"), Some(&json!("failed")), "{answer}");
     assert_eq!(answer.pointer("/result/error/code"), Some(&json!("worker_crashed")), "{answer}");
@@ -141,9 +144,12 @@ fn a_crash_ends_the_generation_so_that_nothing_learned_from_it_stays_true() {
     let before: HashSet<u32> = nursery(&brigd).into_iter().collect();
     let mut client = brigd.connect();
     let id = waiting_evaluation(&mut client);
-    for worker in workers(&brigd) {
-        kill(pid(worker), Signal::SIGSEGV).ok();
+    let killed = workers(&brigd);
+    for worker in &killed {
+        kill(pid(*worker), Signal::SIGSEGV).ok();
     }
+    // A ready one that has the signal and not died of it yet would still be handed out.
+    gone(&killed);
     let answer = client.answer(id, &mut Handlers::none());
     assert_eq!(answer.pointer("/result/error/code"), Some(&json!("worker_crashed")), "{answer}");
     let deadline = Instant::now() + DEADLINE;
