@@ -5,7 +5,6 @@
 
 /// A moment at which a crash must leave the truth behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the numbers are read in test builds only"))]
 pub(crate) enum Stage {
     /// The evaluation is on record, its program not yet sent.
     Opened = 1,
