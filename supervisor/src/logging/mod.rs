@@ -10,8 +10,7 @@ mod journal;
 use crate::host::redact;
 use crate::metrics::Counter;
 use crate::say;
-use brig_protocol::escape::escaped;
-use std::borrow::Cow;
+use brig_protocol::escape::line;
 use std::io::Write;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -61,20 +60,17 @@ where
 
 /// `text` without anything that forges a line or steers a terminal. A message is brigd's
 /// own, and may have lines: a fault in a configuration shows where.
-fn safe(text: &str, lines: bool) -> Cow<'_, str> {
-    if !lines {
-        return Cow::Owned(escaped(text, usize::MAX));
-    }
-    Cow::Owned(say::lines(text, usize::MAX))
+fn safe(text: &str, lines: bool) -> String {
+    if lines { say::lines(text, usize::MAX) } else { line(text) }
 }
 
 /// A value beside others in one line: in quotes where it could be taken for several.
 fn apart(text: &str) -> String {
     if is_one(text) {
-        return escaped(text, usize::MAX);
+        return line(text);
     }
     // What is escaped after that begins with one backslash, and these with two.
-    escaped(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")), usize::MAX)
+    line(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
 /// Whether no part of it reads as another `key=value`: it has none, or is a JSON text or
