@@ -148,6 +148,18 @@ fn without_any_one_of_these_the_exposure_is_more_than_a_half() {
     }
 }
 
+/// Implied by `PrivateDevices=`, so the sum notices it only where a drop-in takes that away.
+#[test]
+fn without_private_devices_the_policy_for_devices_is_weighed() {
+    let folder = units(None);
+    let path = folder.path().join("brigd.service");
+    let whole = fs::read_to_string(&path).unwrap().replace("PrivateDevices=yes", "PrivateDevices=no");
+    fs::write(&path, &whole).unwrap();
+    exposed_in(folder.path(), 7).unwrap();
+    fs::write(&path, whole.replace("DevicePolicy=closed", "")).unwrap();
+    assert!(exposed_in(folder.path(), 7).is_err(), "DevicePolicy may be left out unnoticed");
+}
+
 #[test]
 fn the_cases_that_the_tables_name_are_there_and_none_is_left_out() {
     let readme = fs::read_to_string(source().join("README.md")).unwrap();

@@ -15,3 +15,8 @@ systemctl preset-all >/dev/null 2>&1 || true
 [ ! -e /etc/systemd/system/multi-user.target.wants/brigd.service ] || fail "brigd starts without a client"
 systemctl preset brigd.service 2>/dev/null
 [ "$(enabled brigd.socket)" = enabled ] || fail "the preset of the service took the socket with it"
+# Whoever enables the service has its socket, which is what listens after a boot.
+systemctl disable brigd.socket brigd.service 2>/dev/null
+[ "$(enabled brigd.socket)" = disabled ] || fail "disabled, brigd.socket is $(enabled brigd.socket)"
+systemctl enable brigd.service 2>/dev/null
+[ "$(enabled brigd.socket)" = enabled ] || fail "enabling brigd.service leaves brigd.socket $(enabled brigd.socket)"
