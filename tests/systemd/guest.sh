@@ -132,6 +132,21 @@ guest_rpm() {
     rm -rf "$tree/apt"
 }
 
+# guest_package NAME: one package for the guest that tries it, into a folder of that name; in
+# the tree it would take part everywhere.
+guest_package() {
+    [ ! -e "$tree/$1/ready" ] || return 0
+    say "fetching $1 of $suite"
+    rm -rf "$tree/apt" "${tree:?}/$1"
+    mkdir -p "$tree/$1"
+    (
+        guest_apt apt-get update
+        cd "$tree/$1"
+        guest_apt apt-get download "$1" && touch ready
+    ) >"$cache/$1.log" 2>&1 || { tail -n 20 "$cache/$1.log" >&2; fail "no $1"; }
+    rm -rf "$tree/apt"
+}
+
 # QEMU is unpacked beside the guests rather than installed: its packages do not go
 # together with what some machines have of it.
 guest_qemu() {
@@ -176,7 +191,7 @@ guest_run_own() {
     "${qemu[@]}" -nodefaults -no-user-config -display none -M q35 -accel "$speed" -cpu max -m 1536 -smp 2 -no-reboot \
         -serial "file:$work/console.log" -serial "file:$work/results.log" -serial "file:$work/journal.log" \
         -kernel "$tree/vmlinuz" -initrd "$work/initrd" \
-        -append 'console=ttyS0 quiet loglevel=4 panic=-1 rdinit=/init random.trust_cpu=on mitigations=off systemd.show_status=error' \
+        -append 'console=ttyS0 quiet loglevel=4 panic=-1 rdinit=/init random.trust_cpu=on mitigations=off psi=1 systemd.show_status=error' \
         </dev/null >"$work/qemu.log" 2>&1 &
     child=$!
     guest_await

@@ -69,6 +69,16 @@ TOML
 }
 # member_of GROUP USER: a user of that group and of the clients' group.
 member_of() { id "$2" >/dev/null 2>&1 || useradd -m -G "brig,$1" "$2"; }
+# finds WHAT GRADE TEXT COMMAND…: one finding of the doctor that COMMAND runs; `missing`
+# and `problem` come with a remedy.
+finds() {
+    local what=$1 grade=$2 text=$3 said finding; shift 3
+    said=$("$@" brig doctor --json) || true
+    finding=$(sed 's/},{/}\n{/g' <<<"$said" | grep -F "\"what\":\"$what\"" | head -n 1)
+    has "$finding" "\"grade\":\"$grade\""
+    has "$finding" "$text"
+    [ "$grade" = ok ] || has "$finding" '"remedy":"'
+}
 fresh() { install_brig; systemctl stop brigd.service; rm -rf /etc/systemd/system/brigd.service.d /etc/brig/functions.d/* /etc/brig/conf.d/*; systemctl daemon-reload; systemctl reset-failed; install_brig; }
 TOOLS
 for tries in $(seq 600); do

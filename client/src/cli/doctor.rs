@@ -309,11 +309,12 @@ fn missing(layer: &str, cause: &str, errno: Option<i64>) -> Finding {
         "not_tried" => "not tried, because something before it is missing",
         other => &escaped(other, 80),
     };
-    Finding { what: escaped(layer, 40), grade: Grade::Missing, detail: format!("{why}{system}"), remedy: remedy(layer, cause) }
+    Finding { what: escaped(layer, 40), grade: Grade::Missing, detail: format!("{why}{system}"), remedy: remedy(layer, cause, errno) }
 }
 
 /// What an operator can do about a missing layer.
-fn remedy(layer: &str, cause: &str) -> Option<String> {
+fn remedy(layer: &str, cause: &str, errno: Option<i64>) -> Option<String> {
+    let by_module = errno == Some(i64::from(rustix::io::Errno::ACCESS.raw_os_error()));
     let text = match (layer, cause) {
         (_, "switched_off") => "switch it on again in brigd's configuration",
         (_, "not_tried") => return None,
@@ -323,6 +324,12 @@ fn remedy(layer: &str, cause: &str) -> Option<String> {
         }
         ("own_uid", _) => {
             "run brigd as root with a range of user ids for workers (setting workers.uid_range); namespaces and seccomp confine them without it"
+        }
+        // What forbids all users alike says EPERM or ENOSPC.
+        (layer, "refused") if by_module && layer.ends_with("_namespace") => {
+            "a security module forbids it, and the kernel's log says which: with AppArmor, give the profile that confines brig-worker (or \
+             brigd) the rule `userns,`, besides `mount,`, `umount,` and `pivot_root,`; on Ubuntu see \
+             kernel.apparmor_restrict_unprivileged_userns too"
         }
         (
             "user_namespace" | "mount_namespace" | "net_namespace" | "ipc_namespace" | "uts_namespace" | "pid_namespace"
@@ -441,6 +448,8 @@ mod tests {
         assert_eq!(by_name("user_namespace").grade, Grade::Missing);
         assert!(by_name("user_namespace").detail.contains("Operation not permitted"));
         assert!(by_name("user_namespace").remedy.as_deref().unwrap().contains("user.max_user_namespaces"));
+        let module = missing("user_namespace", "refused", Some(13)).remedy.unwrap();
+        assert!(module.contains("`userns,`") && !module.contains("max_user_namespaces"), "{module}");
         assert_eq!(by_name("empty_root").remedy, None);
     }
 

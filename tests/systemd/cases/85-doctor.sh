@@ -2,16 +2,6 @@
 fresh
 may alice
 [ "$(evaluate alice 1)" = 1 ] || fail "no answer"
-# finds WHAT GRADE TEXT COMMAND…: one finding of the doctor that COMMAND runs; `missing`
-# and `problem` come with a remedy.
-finds() {
-    local what=$1 grade=$2 text=$3 said finding; shift 3
-    said=$("$@" brig doctor --json) || true
-    finding=$(sed 's/},{/}\n{/g' <<<"$said" | grep -F "\"what\":\"$what\"" | head -n 1)
-    has "$finding" "\"grade\":\"$grade\""
-    has "$finding" "$text"
-    [ "$grade" = ok ] || has "$finding" '"remedy":"'
-}
 for what in kernel 'seccomp actions' 'open files' processes 'client socket' credentials state clock connection; do finds "$what" ok '' env; done
 brig doctor >/dev/null || fail "a good host has problems: $(brig doctor)"
 # over FILE TEXT: as if the kernel said TEXT there.
@@ -26,6 +16,17 @@ umount /proc/sys/kernel/seccomp/actions_avail
 over /proc/sys/user/max_user_namespaces 0
 finds user.max_user_namespaces missing 'sysctl user.max_user_namespaces' env
 umount /proc/sys/user/max_user_namespaces
+# What only Ubuntu's kernels have: shown as if this were one, with what else is read there.
+mkdir -p /brig/kernel/seccomp
+cp /proc/sys/kernel/osrelease /brig/kernel/
+cp /proc/sys/kernel/seccomp/actions_avail /brig/kernel/seccomp/
+echo 1 >/brig/kernel/apparmor_restrict_unprivileged_userns
+mount --bind /brig/kernel /proc/sys/kernel
+finds kernel.apparmor_restrict_unprivileged_userns missing 'AppArmor profile' env
+echo 0 >/brig/kernel/apparmor_restrict_unprivileged_userns
+finds kernel.apparmor_restrict_unprivileged_userns ok '' env
+umount /proc/sys/kernel
+hasnt "$(brig doctor --json)" apparmor_restrict
 # What a unit or a container takes away.
 within() { systemd-run --quiet --wait --pipe -p "$@"; }
 finds landlock missing 'kernel' within SystemCallFilter=~landlock_create_ruleset -p SystemCallErrorNumber=EPERM
