@@ -33,4 +33,26 @@ wait $client && fail "it was not ended"
 has "$(cat /brig/ended)" revoked
 systemctl disable --now brigd-admin.socket >/dev/null 2>&1
 [ ! -e /run/brig/admin.sock ] || fail "the admin socket is left"
+# Clients that never leave brigd alone: the guide's command brings the operators' socket all the same.
+fresh
+may alice
+[ "$(evaluate alice 1)" = 1 ] || fail "no answer"
+rm -f /brig/enough
+: >/brig/lost
+clients=()
+for _ in 1 2 3; do
+    while [ ! -e /brig/enough ]; do
+        code=0
+        said=$(evaluate alice --json 1 2>&1) || code=$?
+        # 6: refused, because it was shutting down.
+        [ $code = 0 ] || [ $code = 6 ] || echo "$code $said" >>/brig/lost
+    done &
+    clients+=($!)
+done
+systemctl enable brigd-admin.socket >/dev/null 2>&1 && systemctl restart brigd.service
+has "$(brig admin status)" strong
+touch /brig/enough
+wait "${clients[@]}"
+[ ! -s /brig/lost ] || fail "clients lost: $(cat /brig/lost)"
+systemctl disable --now brigd-admin.socket >/dev/null 2>&1
 fresh

@@ -27,6 +27,8 @@ dpkg --remove brig >/dev/null
 [ ! -e /run/brig/brig.sock ] || fail "the socket is left"
 dpkg -i /brig/brig.deb >/dev/null
 [ "$(evaluate alice 4)" = 4 ] || fail "no answer after it was installed again"
+# What an operator enabled goes too.
+systemctl enable brigd-admin.socket >/dev/null 2>&1
 dpkg --purge brig >/dev/null
 [ ! -e /var/lib/brig ] && [ ! -e /etc/brig ] && [ ! -e /run/brig ] || fail "purge left: $(ls -d /var/lib/brig /etc/brig /run/brig)"
 [ -z "$(find /etc/systemd /usr/lib/systemd /var/lib/systemd -name '*brig*' ! -name 'brig-cases*')" ] || fail "units are left: $(find /etc/systemd /usr/lib/systemd /var/lib/systemd -name '*brig*')"

@@ -62,7 +62,7 @@ impl Admin {
 /// take its place.
 fn unreached(error: Error) -> Fault {
     let advice = "nothing was done; --admin-socket PATH or BRIG_ADMIN_SOCKET names the socket; brigd has one with server.admin_socket or \
-                  --admin-socket, and the service with systemctl enable --now brigd-admin.socket";
+                  --admin-socket, and the service with systemctl enable brigd-admin.socket && systemctl restart brigd.service";
     let mut fault = Fault::from(error);
     fault.message = match fault.message.split_once('\n') {
         Some((said, _)) if fault.exit == Exit::Unreachable => format!("{said}\n  {advice}"),
