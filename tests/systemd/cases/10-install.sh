@@ -9,6 +9,8 @@ getent group brig >/dev/null || fail "group brig"
 [ "$(stat -c '%a %U %G' /run/brig/brig.sock)" = '660 root brig' ] || fail "socket: $(stat -c '%a %U %G' /run/brig/brig.sock)"
 [ ! -e /run/brig/admin.sock ] || fail "there is an admin socket that nobody asked for"
 [ "$(stat -c '%a %U' /etc/brig/credentials)" = '700 root' ] || fail "the folder of credentials"
+# What the guide says to do first is possible before brigd ever ran.
+said=$(brigd config check --strict 2>&1) || fail "as shipped: $said"
 useradd -m stranger
 useradd -m -G brig member
 said=$(evaluate stranger 1 2>&1) && fail "a stranger may connect"

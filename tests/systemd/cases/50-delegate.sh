@@ -35,7 +35,7 @@ has "$(cat /brig/neighbour)" untouched
 has "$(evaluate alice --json 1)" '"succeeded"'
 until_true 20 eight
 # What it costs, by brigd's own account.
-systemctl kill -s USR1 brigd.service
+systemctl kill --kill-whom=main -s USR1 brigd.service
 counted() { journalctl -u brigd.service -o json --no-pager | grep -o '"CGROUP_US":"[0-9]*"'; }
 until_true 20 counted
 workers=$(journalctl -u brigd.service -o json --no-pager | grep CGROUP_US | tail -n 1 | grep -o '"WORKERS":"[0-9]*"' | tr -dc 0-9)
