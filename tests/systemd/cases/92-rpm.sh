@@ -62,7 +62,8 @@ foreign -U /brig/newer.rpm >/dev/null
 [ "$(systemctl is-active brigd.service || true)" = inactive ] || fail "an upgrade started brigd"
 systemctl enable --now brigd.socket >/dev/null 2>&1
 [ "$(evaluate alice 4)" = 4 ] || fail "no answer"
-# Erased: nothing runs or listens, state and what was set are kept.
+# Erased: nothing runs or listens or is enabled, state and what was set are kept.
+systemctl enable brigd-admin.socket >/dev/null 2>&1
 said=$(foreign -e brig 2>&1) || fail "$said"
 [ "$(pgrep -u brigd || true)" = '' ] || fail "something still runs"
 [ ! -e /run/brig/brig.sock ] || fail "the socket is left"
