@@ -1,8 +1,8 @@
 //! TypeScript that is more than types, as JavaScript.
 //!
 //! Owns enums and constructor parameter properties: finds them anywhere in the tree
-//! (with a list of work, not by recursion) and writes what they become. Never takes
-//! types away.
+//! (with a list of work, not by recursion) and writes what they become. Takes no types away
+//! but `import type X = require("x")`, which the parser's own stripper refuses.
 
 use super::edits::{Edits, blank, line_ends};
 use super::read::{fault, offset, range};
@@ -10,8 +10,8 @@ use super::walk::{Left, Node};
 use super::{SourceError, SourceErrorKind};
 use std::ops::Range;
 use tsv_ts::ast::{
-    ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, FunctionExpression, LiteralValue, MethodKind, Span, Statement,
-    StatementKind, TSEnumDeclaration, TSEnumMember, TSEnumMemberId, TSParameterProperty,
+    ClassBody, ClassMember, ExportDefaultValue, Expression, ExpressionKind, FunctionExpression, ImportKind, LiteralValue, MethodKind, Span,
+    Statement, StatementKind, TSEnumDeclaration, TSEnumMember, TSEnumMemberId, TSParameterProperty,
 };
 
 /// What to change, and what to hide from the parser that strips types.
@@ -79,6 +79,12 @@ impl Lowering<'_> {
                 if !declaration.declare {
                     self.enumeration(statement.span, statement.span, declaration);
                 }
+                return Ok(true);
+            }
+            Kind::TSImportEqualsDeclaration(import) if import.import_kind == ImportKind::Type => {
+                let at = range(statement.span.start, statement.span.end);
+                self.done.edits.replace(at.start, at.end, blank(self.slice(&at)));
+                self.done.hidden.push(at);
                 return Ok(true);
             }
             // One with values is refused, whatever is in it; another is taken away.

@@ -8,8 +8,8 @@ use super::read::{fault, offset, parse};
 use super::{Form, SourceError, SourceErrorKind};
 use bumpalo::Bump;
 use tsv_ts::ast::{
-    BinaryOperator, ExportKind, Expression, ExpressionKind, ImportDeclaration, ImportKind, ImportSpecifier, LiteralValue, ObjectProperty,
-    Statement, StatementKind,
+    BinaryOperator, ExportKind, ExportNamedDeclaration, Expression, ExpressionKind, ImportDeclaration, ImportKind, ImportSpecifier,
+    LiteralValue, ObjectProperty, Statement, StatementKind, TSModuleReference,
 };
 use tsv_ts::{Error, ErrorKind};
 
@@ -202,10 +202,13 @@ fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
         StatementKind::ExportAllDeclaration(export) if export.export_kind == ExportKind::Value => {
             Some("modules cannot be imported, nor exported from")
         }
-        StatementKind::ExportNamedDeclaration(export) if export.source.is_some() && export.export_kind == ExportKind::Value => {
-            Some("modules cannot be imported, nor exported from")
+        StatementKind::ExportNamedDeclaration(export) if export.source.is_some() => {
+            (!exports_types_only(export)).then_some("modules cannot be imported, nor exported from")
         }
-        StatementKind::TSImportEqualsDeclaration(_) => Some("modules cannot be imported"),
+        StatementKind::TSImportEqualsDeclaration(import) => {
+            let module = matches!(import.module_reference, TSModuleReference::ExternalModuleReference(_));
+            (module && import.import_kind == ImportKind::Value).then_some("modules cannot be imported")
+        }
         StatementKind::VariableDeclaration(declaration) => declaration
             .declarations
             .iter()
@@ -224,6 +227,12 @@ fn import(source: &str, statement: &Statement<'_>) -> Result<(), SourceError> {
 pub(super) fn imports_types_only(import: &ImportDeclaration<'_>) -> bool {
     !import.specifiers.is_empty()
         && import.specifiers.iter().all(|one| matches!(one, ImportSpecifier::Named(named) if named.import_kind == ImportKind::Type))
+}
+
+/// `export type { A } from "a"`, `export { type A } from "a"`.
+fn exports_types_only(export: &ExportNamedDeclaration<'_>) -> bool {
+    let is_type = |kind| kind == ExportKind::Type;
+    is_type(export.export_kind) || (!export.specifiers.is_empty() && export.specifiers.iter().all(|one| is_type(one.export_kind)))
 }
 
 /// `require("x")`, or a member of it.

@@ -11,6 +11,11 @@ fn what_is_no_program_is_refused_with_a_hint() {
         ("const { a } = require('./b').c;", SourceErrorKind::Import, 1, 1, "collections"),
         ("export * from './x'", SourceErrorKind::Import, 1, 1, "collections"),
         ("export { a } from './x'", SourceErrorKind::Import, 1, 1, "collections"),
+        ("import { type A, b } from './x'", SourceErrorKind::Import, 1, 1, "collections"),
+        ("export { type A, b } from './x'", SourceErrorKind::Import, 1, 1, "collections"),
+        ("import {} from './x'", SourceErrorKind::Import, 1, 1, "collections"),
+        ("export {} from './x'", SourceErrorKind::Import, 1, 1, "collections"),
+        ("import A = B.C", SourceErrorKind::TypeScript, 1, 1, "no modules"),
         ("import x = require('x')", SourceErrorKind::Import, 1, 1, "collections"),
         ("node -e 'console.log(1)'", SourceErrorKind::NotAProgram, 1, 9, "shell"),
         ("curl https://example.com", SourceErrorKind::NotAProgram, 1, 6, "shell"),
@@ -76,6 +81,8 @@ fn a_language_that_was_asked_for_is_the_language_that_is_read() {
     let error = prepare(types, Form::Auto, Language::Javascript, false).unwrap_err();
     assert_eq!((error.line, error.column), (2, 8));
     assert!(prepare(types, Form::Auto, Language::Typescript, false).is_ok());
+    let module = prepare("1;\nimport type A = require('a')", Form::Auto, Language::Javascript, false).unwrap_err();
+    assert_eq!((module.line, module.column, module.kind), (2, 1, SourceErrorKind::Syntax));
     let enumeration = prepare("1;\nenum E { A }", Form::Auto, Language::Javascript, false).unwrap_err();
     assert_eq!((enumeration.line, enumeration.column), (2, 1));
     let comparison = prepare("a < b > (c)", Form::Auto, Language::Javascript, false).unwrap();
