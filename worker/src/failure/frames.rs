@@ -33,6 +33,7 @@ thread_local! {
 
 /// From now on, places in `file` are told by this view.
 pub(crate) fn remember(file: &str, view: Rc<View>) {
+    super::places::begin();
     RUNNING.set(Some(Rc::clone(&view)));
     VIEWS_BY_FILE.with_borrow_mut(|views| {
         if views.len() >= VIEWS {

@@ -1,16 +1,45 @@
 //! Owns where an error is told to be when the engine says nothing of that, or names what it
 //! looked at before: then the program's tree is asked.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::{
     Known,
     frames::{self, Frame, Place},
 };
-use crate::source::places::{Kind, Sought, find};
+use crate::engine::alloc;
+use crate::source::places::{Kind, Sought, find, tree_bytes};
 
-/// Bytes of a program that is looked into: many errors may be told of one program.
-const LARGEST: usize = 64 * 1024;
+/// Bytes that are looked into for one evaluation, of which many errors may be told: the
+/// largest program eight times, each in 0.1 s (at worst 0.25 s), a small one for as many
+/// errors as are told.
+const MOST: usize = 8 << 20;
+/// What a worker may have beside its heap (64 MiB where a cgroup counts) and does not need
+/// itself, bytes.
+const SPARE_BYTES: usize = 32 << 20;
+
+thread_local! {
+    /// Bytes that may still be looked into.
+    static LEFT: Cell<usize> = const { Cell::new(MOST) };
+}
+
+/// Another evaluation begins.
+pub(super) fn begin() {
+    LEFT.set(MOST);
+}
+
+/// Whether a program may be looked into once more: its tree must not cost the worker its
+/// life, where there is an error to tell.
+fn may_look_into(text: &str) -> bool {
+    let Some(left) = LEFT.get().checked_sub(text.len()) else { return false };
+    let memory = alloc::usage();
+    let room = memory.limit.saturating_sub(memory.peak).saturating_add(SPARE_BYTES);
+    let fits = tree_bytes(text) <= room;
+    if fits {
+        LEFT.set(left);
+    }
+    fits
+}
 
 /// The place of an error that the engine made, better than the one it told.
 pub(super) fn better(name: &str, message: &str, first: Option<&Frame>, told: Option<&Place>) -> Option<Place> {
@@ -61,7 +90,7 @@ pub(super) fn of_regexp(is_bad: &dyn Fn(&str, &str) -> bool) -> Option<Place> {
 
 /// What is said of a member of a collection that the program takes and that is not there.
 pub(super) fn lacking(text: &str, known: &Known<'_>) -> Option<String> {
-    if text.len() > LARGEST {
+    if !may_look_into(text) {
         return None;
     }
     let said = RefCell::new(None);
@@ -81,7 +110,7 @@ fn start() -> Option<Place> {
 }
 
 fn at(mut place: Place, sought: Sought<'_>) -> Option<Place> {
-    if place.view.text.len() > LARGEST {
+    if !may_look_into(&place.view.text) {
         return None;
     }
     (place.line, place.column) = find(&place.view.text, sought)?;

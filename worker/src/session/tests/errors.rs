@@ -171,3 +171,28 @@ fn what_nobody_caught_is_told_with_its_place_and_runs_nothing() {
     assert!(told[0].ends_with("Error: lost (line 1, column 17)"), "{told:?}");
     assert!(told[1].ends_with("cannot read property 'x' of null (line 3, column 16)"), "{told:?}");
 }
+
+#[test]
+fn a_place_that_the_engine_does_not_tell_is_found_in_a_large_program_too_so_many_times() {
+    let filler = "// some text that is in the way\n".repeat(30_000);
+    let text =
+        format!("{filler}const o = {{ bad() {{ return this.q.x }} }};\nfor (let i = 0; i < 40; i++) (async () => {{ o.bad() }})();\n1");
+    let answer = run(&text);
+    let warned = answer.warned(WarningCode::UnhandledRejection);
+    let placed = |column: u32| warned.iter().filter(|one| one.ends_with(&format!("(line 30001, column {column})"))).count();
+    // Behind them, where the engine says that it was: at the line.
+    assert_eq!((placed(28), placed(1)), (8, 32), "{warned:?}");
+    let again = run(&text);
+    assert_eq!(again.warned(WarningCode::UnhandledRejection), warned, "each evaluation has its own");
+}
+
+#[test]
+fn a_program_whose_tree_might_cost_the_worker_its_life_is_not_looked_into() {
+    let failing = "const o = { bad() { return this.q.x } }; o.bad()";
+    let place = |filler: usize, heap: u64| {
+        let program = Program::new(format!("{}\n{failing}", ";".repeat(filler))).limits(|limits| limits.heap_bytes = heap);
+        program.run().error.unwrap().column
+    };
+    assert_eq!((place(1 << 10, 64 << 20), place(200 << 10, 64 << 20)), (Some(28), Some(28)));
+    assert_eq!((place(900 << 10, 64 << 20), place(200 << 10, 16 << 20)), (Some(1), Some(1)));
+}
