@@ -8,7 +8,7 @@ use brig_protocol::{
     limits::{Limits, NESTING_LEVELS},
     worker::{self, Finished, WorkerUsage},
 };
-use rquickjs::{Ctx, Object, Promise, Value, context::EvalOptions, object::Property};
+use rquickjs::{Atom, Ctx, Object, Promise, Value, context::EvalOptions, object::Property};
 use serde_json::value::RawValue;
 
 use super::{
@@ -25,7 +25,7 @@ use crate::{
         frames::{self, View},
     },
     globals,
-    source::{self, Mode},
+    source::{self, Mode, SourceError, Uncalled},
     value::{self, Bounds, Fault, Notes},
 };
 
@@ -104,21 +104,26 @@ impl<'js> Evaluation<'_, 'js> {
             return Some(Err(Box::new(EvaluationError::new(EvaluationCode::GuestError, "RangeError", message))));
         }
         let file = format!("program-{}", self.order.id);
+        if self.order.parse_only {
+            return Some(self.checked(file));
+        }
         let prepared = source::prepare(&self.order.source, self.order.form, self.order.language, self.order.keep);
         let given = self.furnish();
-        let program = match prepared {
+        let mut program = match prepared {
             Ok(program) => program,
-            Err(fault) => {
-                // Its places are already those of the text as sent.
-                let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: None });
-                return Some(Err(Box::new(self.with_known(|known| failure::syntax(fault, &view, known)))));
-            }
+            Err(fault) => return Some(Err(Box::new(self.no_program(fault)))),
         };
-        if self.order.parse_only {
-            return Some(Ok(Some("null".to_owned())));
-        }
         if let Err(error) = given {
             return Some(Err(Box::new(EvaluationError::new(EvaluationCode::Internal, "Internal", error))));
+        }
+        if let Some(as_written) = program.as_written.take()
+            && let Err(refused) = self.compiled(&file, as_written)
+        {
+            return Some(Err(refused));
+        }
+        if let Some(taken) = program.globals.iter().find(|global| self.is_taken(&global.name)) {
+            let fault = taken.taken(&self.order.source);
+            return Some(Err(Box::new(self.no_program(fault))));
         }
         let text = std::mem::take(&mut self.order.source);
         frames::remember(&file, Rc::new(View { text, map: Some(program.map) }));
@@ -129,6 +134,40 @@ impl<'js> Evaluation<'_, 'js> {
         match ended {
             Err(refused) => Some(Err(Box::new(self.refused(&refused)))),
             Ok(ended) => self.finish(ended, uncaught),
+        }
+    }
+
+    /// Checks the program and runs none of it.
+    fn checked(&mut self, file: String) -> Ending {
+        match source::uncalled(&self.order.source, self.order.form, self.order.language) {
+            Ok(function) => self.compiled(&file, function).map(|()| Some("null".to_owned())),
+            Err(fault) => Err(Box::new(self.no_program(fault))),
+        }
+    }
+
+    /// Has the engine look at a program without running any of it.
+    fn compiled(&self, file: &str, function: Uncalled) -> Result<(), Box<EvaluationError>> {
+        frames::remember(file, Rc::new(View { text: self.order.source.clone(), map: Some(function.map) }));
+        match self.start(file.to_owned(), function.code, Mode::Body) {
+            Ok(_) => Ok(()),
+            Err(thrown) => Err(Box::new(self.refused(&thrown))),
+        }
+    }
+
+    fn no_program(&mut self, fault: SourceError) -> EvaluationError {
+        // Its places are already those of the text as sent.
+        let view = Rc::new(View { text: std::mem::take(&mut self.order.source), map: None });
+        self.with_known(|known| failure::syntax(fault, &view, known))
+    }
+
+    /// Whether a program can not make a global of this name: what it assigns would be lost.
+    fn is_taken(&self, name: &str) -> bool {
+        let globals = self.ctx.globals();
+        let slot = Atom::from_str(self.ctx.clone(), name).ok().and_then(|key| raw::own_slot(&globals, &key));
+        match slot {
+            Some(raw::Slot::Data(_)) => raw::is_read_only(&globals, name),
+            Some(raw::Slot::Accessor { set, .. }) => !set,
+            None => false,
         }
     }
 

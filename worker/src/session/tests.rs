@@ -124,7 +124,7 @@ impl Worker {
             limits: program.limits,
             time_zone: program.time_zone.map(Into::into),
             keep: program.keep,
-            parse_only: false,
+            parse_only: program.parse_only,
         };
         self.send(&evaluate_frame(self.evaluations, &order).unwrap());
         let mut answer = Answer::default();
@@ -196,6 +196,7 @@ pub(super) struct Program {
     pub(super) limits: Limits,
     pub(super) time_zone: Option<&'static str>,
     pub(super) keep: bool,
+    pub(super) parse_only: bool,
 }
 
 impl Program {
@@ -208,6 +209,7 @@ impl Program {
             limits: Limits { drain_ms: 200, ..Limits::DEFAULT },
             time_zone: None,
             keep: false,
+            parse_only: false,
         }
     }
 

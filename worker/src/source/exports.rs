@@ -6,7 +6,8 @@
 use super::edits::{blank, line_ends};
 use super::read::{Call, callable, offset};
 use super::shape::{Shaping, arguments};
-use super::tail;
+use super::{module, tail};
+use std::collections::HashSet;
 use tsv_ts::ast::{
     ExportDefaultDeclaration, ExportDefaultValue, ExportKind, ExportNamedDeclaration, ExpressionKind, FunctionDeclaration, Identifier,
     ModuleExportName, Span, Statement, StatementKind, VariableDeclarator,
@@ -22,9 +23,10 @@ impl Shaping<'_> {
     /// Takes `export` away; says whether there is a default export.
     pub(super) fn exports(&mut self, body: &[Statement<'_>]) -> bool {
         let mut has_default = false;
+        let names = if self.globals.is_some() { module::all_names(self.source, body) } else { HashSet::new() };
         for statement in body {
             match &statement.kind {
-                StatementKind::ExportNamedDeclaration(export) => has_default |= self.named_export(statement, export),
+                StatementKind::ExportNamedDeclaration(export) => has_default |= self.named_export(statement, export, &names),
                 StatementKind::ExportDefaultDeclaration(export) => has_default |= self.default_export(statement, export),
                 _ => {}
             }
@@ -32,7 +34,8 @@ impl Shaping<'_> {
         has_default
     }
 
-    fn named_export(&mut self, statement: &Statement<'_>, export: &ExportNamedDeclaration<'_>) -> bool {
+    /// `names` are those that the program itself has, where others may be there, too.
+    fn named_export(&mut self, statement: &Statement<'_>, export: &ExportNamedDeclaration<'_>, names: &HashSet<&str>) -> bool {
         if export.export_kind == ExportKind::Type {
             return false;
         }
@@ -40,7 +43,10 @@ impl Shaping<'_> {
             self.blank(statement.span.start, declaration.span.start);
             return false;
         }
-        self.blank(statement.span.start, statement.span.end);
+        match &self.globals {
+            Some(_) => self.names_read(statement.span, export, names),
+            None => self.blank(statement.span.start, statement.span.end),
+        }
         let default = export.specifiers.iter().find_map(|one| match (&one.local, &one.exported) {
             (ModuleExportName::Identifier(local), ModuleExportName::Identifier(exported))
                 if one.export_kind == ExportKind::Value && exported.name(self.source) == "default" =>
@@ -52,6 +58,21 @@ impl Shaping<'_> {
         let Some(name) = default else { return false };
         self.called_if_function(&name);
         true
+    }
+
+    /// `export { a, b as c }` is `;       a; b      `: what an earlier program of the vm must
+    /// have declared is read, and is an error if it is not there.
+    fn names_read(&mut self, span: Span, export: &ExportNamedDeclaration<'_>, names: &HashSet<&str>) {
+        let mut start = span.start;
+        for one in module::values(export) {
+            let ModuleExportName::Identifier(id) = &one.local else { continue };
+            if !names.contains(id.name(self.source)) {
+                self.blank(start, id.span.start);
+                start = id.span.end;
+            }
+        }
+        self.blank(start, span.end);
+        self.edits.insert(offset(span.end), ";");
     }
 
     fn default_export(&mut self, statement: &Statement<'_>, export: &ExportDefaultDeclaration<'_>) -> bool {

@@ -220,7 +220,7 @@ fn check_map(text: &str, program: &Program) {
         return;
     }
     let sent = lone_words(text);
-    let kept = |word: &str| program.globals.iter().any(|name| name.contains(word));
+    let kept = |word: &str| program.globals.iter().any(|global| global.name.contains(word));
     let words = lone_words(&program.code)
         .into_iter()
         .filter(|(word, _)| !kept(word))

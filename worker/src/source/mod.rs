@@ -14,6 +14,7 @@ mod exports;
 #[cfg(test)]
 mod fuzz_tests;
 mod lower;
+mod module;
 mod persist;
 pub(crate) mod places;
 mod read;
@@ -41,9 +42,39 @@ pub(crate) struct Program {
     pub(crate) mode: Mode,
     /// From the engine's positions to those of the text as sent.
     pub(crate) map: PositionMap,
-    /// Names that the program makes global, in order (only in a kept vm, where they
-    /// outlive the evaluation). One that is a collection's name cannot be assigned to.
-    pub(crate) globals: Vec<String>,
+    /// What the program makes global, in order (only in a kept vm, where it outlives the
+    /// evaluation).
+    pub(crate) globals: Vec<Global>,
+    /// The program as it was written, where the changes for a kept vm make something legal
+    /// that is not: the engine must take this, too.
+    pub(crate) as_written: Option<Uncalled>,
+}
+
+/// A program as a function that nobody calls: what the engine says of it is all that it
+/// would say before any of the program runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Uncalled {
+    /// An expression that gives the function. Never holds a NUL.
+    pub(crate) code: String,
+    /// From the engine's positions to those of the text as sent.
+    pub(crate) map: PositionMap,
+}
+
+/// A name that a program makes global.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Global {
+    pub(crate) name: String,
+    /// Where it is first declared, in bytes.
+    offset: usize,
+}
+
+impl Global {
+    /// The refusal of a name that cannot be declared, placed in `text` as it was sent.
+    pub(crate) fn taken(&self, text: &str) -> SourceError {
+        let message = format!("'{}' cannot be declared in a vm: it is a global already, and cannot be assigned to", self.name);
+        let hint = "Choose another name, or declare it inside a function.";
+        SourceError::at(self.offset, SourceErrorKind::Syntax, message).with_hint(hint).placed_in(text)
+    }
 }
 
 /// How the engine evaluates a prepared program.
@@ -129,7 +160,26 @@ pub(crate) fn prepare(text: &str, form: Form, language: Language, kept_vm: bool)
     prepared(text, form, language, kept_vm).map_err(|error| error.placed_in(text))
 }
 
+/// `text` as a function that nobody calls, to be checked and not run.
+///
+/// # Errors
+/// As of [`prepare`].
+pub(crate) fn uncalled(text: &str, form: Form, language: Language) -> Result<Uncalled, SourceError> {
+    planned(text, form, language, false, function).map_err(|error| error.placed_in(text))
+}
+
 fn prepared(text: &str, form: Form, language: Language, kept_vm: bool) -> Result<Program, SourceError> {
+    planned(text, form, language, kept_vm, finish)
+}
+
+/// Plans the changes that make `text` a program, and does something with them.
+fn planned<T>(
+    text: &str,
+    form: Form,
+    language: Language,
+    kept_vm: bool,
+    then: impl FnOnce(&str, &types::Base<'_>, shape::Plan) -> T,
+) -> Result<T, SourceError> {
     bounds::check(text)?;
     let (source, layout, plan) = {
         // The tree takes many times the memory of the text: it goes before types do.
@@ -140,17 +190,29 @@ fn prepared(text: &str, form: Form, language: Language, kept_vm: bool) -> Result
         (reading.source, layout, plan)
     };
     let base = types::javascript(&source, &layout, language)?;
-    Ok(finish(text, &base, plan))
+    Ok(then(text, &base, plan))
+}
+
+fn finish(text: &str, base: &types::Base<'_>, plan: shape::Plan) -> Program {
+    let as_written = plan.as_written.map(|plan| function(text, base, *plan));
+    let (code, map) = changed(text, base, plan.edits);
+    Program { code, mode: plan.mode, map, globals: plan.globals, as_written }
+}
+
+fn function(text: &str, base: &types::Base<'_>, plan: shape::Plan) -> Uncalled {
+    let (mut code, map) = changed(text, base, plan.uncalled(base.code.len()));
+    if let Some(uncalled) = code.strip_suffix(shape::CALL) {
+        code.truncate(uncalled.len());
+    }
+    Uncalled { code, map }
 }
 
 /// Makes the planned changes, on the text without types, and keeps the way back.
-fn finish(text: &str, base: &types::Base, plan: shape::Plan) -> Program {
-    let mut edits = plan.edits;
+fn changed(text: &str, base: &types::Base<'_>, mut edits: edits::Edits) -> (String, PositionMap) {
     edits.extend_from(&base.edits);
     escape_nuls(&base.code, &mut edits);
     let code = edits.apply(&base.code).into_owned();
-    let code = lone_returns_as_newlines(code);
-    Program { code, mode: plan.mode, map: PositionMap::new(text, &base.code, edits), globals: plan.globals }
+    (lone_returns_as_newlines(code), PositionMap::new(text, &base.code, edits))
 }
 
 /// The engine takes no NUL in its source. Only a literal or a comment can hold one in a

@@ -4,36 +4,54 @@
 //! declarable again, as in any REPL. They lose what they had only within one program:
 //! `const` can be assigned to, and nothing is in its temporal dead zone.
 
+use super::Global;
 use super::edits::Edits;
 use super::read::offset;
 use tsv_ts::ast::{
-    ClassDeclaration, Expression, ExpressionKind, ObjectPatternProperty, Statement, StatementKind, VariableDeclaration,
-    VariableDeclarationKind,
+    ClassDeclaration, ExportDefaultValue, Expression, ExpressionKind, Identifier, ObjectPatternProperty, Statement, StatementKind,
+    VariableDeclaration, VariableDeclarationKind,
 };
 
-/// Names that `body` declares at its top level, in order, once each.
-pub(super) fn names(source: &str, body: &[Statement<'_>]) -> Vec<String> {
+/// What `body` declares at its top level, in order, once each.
+pub(super) fn globals(source: &str, body: &[Statement<'_>]) -> Vec<Global> {
     let mut names = Vec::new();
-    for statement in body {
-        match &declaration(statement).kind {
-            StatementKind::VariableDeclaration(inner) if is_kept(inner) => {
-                for one in inner.declarations {
-                    bound(source, one.id, &mut names);
-                }
-            }
-            StatementKind::FunctionDeclaration(function) => {
-                names.extend(function.id.as_ref().map(|id| id.name(source).to_owned()));
-            }
-            StatementKind::ClassDeclaration(class) if !class.declare => {
-                names.extend(class.id.as_ref().map(|id| id.name(source).to_owned()));
-            }
-            StatementKind::TSEnumDeclaration(inner) if !inner.declare => names.push(inner.id.name(source).to_owned()),
-            _ => {}
-        }
-    }
+    body.iter().for_each(|statement| declared(statement, &mut names));
     let mut seen = std::collections::HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    names
+    let names = names.into_iter().map(|id| (id.name(source), offset(id.span.start)));
+    names.filter(|(name, _)| seen.insert(*name)).map(|(name, offset)| Global { name: name.to_owned(), offset }).collect()
+}
+
+/// The names that a statement declares where it stands.
+pub(super) fn declared<'a>(statement: &'a Statement<'a>, names: &mut Vec<&'a Identifier<'a>>) {
+    match &statement.kind {
+        StatementKind::VariableDeclaration(inner) if is_kept(inner) => {
+            inner.declarations.iter().for_each(|one| bound(one.id, names));
+        }
+        StatementKind::FunctionDeclaration(function) => names.extend(&function.id),
+        StatementKind::ClassDeclaration(class) if !class.declare => names.extend(&class.id),
+        StatementKind::TSEnumDeclaration(inner) if !inner.declare => names.push(&inner.id),
+        StatementKind::ExportNamedDeclaration(export) => {
+            if let Some(declaration) = export.declaration {
+                declared(declaration, names);
+            }
+        }
+        StatementKind::ExportDefaultDeclaration(export) => match &export.declaration {
+            ExportDefaultValue::FunctionDeclaration(function) => names.extend(&function.id),
+            ExportDefaultValue::ClassDeclaration(class) => names.extend(&class.id),
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+/// Whether anything is changed so that it can be declared again.
+pub(super) fn changes(body: &[Statement<'_>]) -> bool {
+    body.iter().any(|statement| match &declaration(statement).kind {
+        StatementKind::VariableDeclaration(inner) => is_kept(inner),
+        StatementKind::ClassDeclaration(class) => !class.declare,
+        StatementKind::ExportDefaultDeclaration(export) => matches!(export.declaration, ExportDefaultValue::ClassDeclaration(_)),
+        _ => false,
+    })
 }
 
 fn declaration<'a>(statement: &'a Statement<'a>) -> &'a Statement<'a> {
@@ -49,11 +67,11 @@ fn is_kept(declaration: &VariableDeclaration<'_>) -> bool {
 }
 
 /// Every name that a binding pattern binds.
-fn bound(source: &str, pattern: &Expression<'_>, names: &mut Vec<String>) {
+pub(super) fn bound<'a>(pattern: &'a Expression<'a>, names: &mut Vec<&'a Identifier<'a>>) {
     let mut work = vec![pattern];
     while let Some(pattern) = work.pop() {
         match &pattern.kind {
-            ExpressionKind::Identifier(id) => names.push(id.name(source).to_owned()),
+            ExpressionKind::Identifier(id) => names.push(id),
             ExpressionKind::AssignmentPattern(inner) => work.push(inner.left),
             ExpressionKind::RestElement(inner) => work.push(inner.argument),
             ExpressionKind::ArrayPattern(inner) => work.extend(inner.elements.iter().rev().flatten()),
@@ -118,6 +136,11 @@ pub(super) fn hoist(source: &str, body: &[Statement<'_>], edits: &mut Edits) {
         match &declaration(statement).kind {
             StatementKind::VariableDeclaration(inner) if is_kept(inner) => assignments(source, inner, edits),
             StatementKind::ClassDeclaration(class) => assigned_class(source, class, "", edits),
+            StatementKind::ExportDefaultDeclaration(export) => {
+                if let ExportDefaultValue::ClassDeclaration(class) = &export.declaration {
+                    assigned_class(source, class, "", edits);
+                }
+            }
             _ => {}
         }
     }
@@ -147,6 +170,10 @@ fn assignments(source: &str, declaration: &VariableDeclaration<'_>, edits: &mut 
 pub(super) fn hoisted_functions(source: &str, body: &[Statement<'_>]) -> String {
     let names = body.iter().filter_map(|statement| match &declaration(statement).kind {
         StatementKind::FunctionDeclaration(function) => function.id.as_ref(),
+        StatementKind::ExportDefaultDeclaration(export) => match &export.declaration {
+            ExportDefaultValue::FunctionDeclaration(function) => function.id.as_ref(),
+            _ => None,
+        },
         _ => None,
     });
     names.map(|id| format!("globalThis.{0}={0};", id.name(source))).collect()

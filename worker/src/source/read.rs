@@ -69,7 +69,8 @@ pub(super) fn read<'t, 'a>(text: &'t str, arena: &'a Bump, form: Form) -> Result
 
 fn attempt<'a>(source: &str, arena: &'a Bump, form: Form) -> Result<(Tree<'a>, Goal), Error> {
     let with_objects = matches!(form, Form::Auto | Form::Expression);
-    match parse(source, arena) {
+    let parsed = if form == Form::Module { tsv_ts::__private::parse_with_goal(source, Goal::Module, arena) } else { parse(source, arena) };
+    match parsed {
         Ok(program) => {
             let tree = if with_objects { last_block(source, program.body, arena) } else { None };
             let tree = tree.unwrap_or(Tree::Statements { body: program.body, object: None });

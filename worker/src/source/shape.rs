@@ -8,18 +8,42 @@ use super::edits::Edits;
 use super::exports::{Entry, entry};
 use super::read::{Call, Reading, Tree, expression_end, fault, offset};
 use super::tail::{self, Tail};
-use super::{Form, Mode, SourceError, SourceErrorKind, lower, persist, refuse};
+use super::{Form, Global, Mode, SourceError, SourceErrorKind, lower, module, persist, refuse};
 use tsv_ts::ast::{ExpressionKind, Statement, StatementKind};
 
 /// Most names that one program may declare at its top level. The engine's own search for
 /// a name is linear, and it allows 65,535.
 const DECLARATIONS: usize = 20_000;
 
+/// The call that a program as a function ends with.
+pub(super) const CALL: &str = "()";
+
 /// How to run a program.
 pub(super) struct Plan {
     pub(super) edits: Edits,
     pub(super) mode: Mode,
-    pub(super) globals: Vec<String>,
+    pub(super) globals: Vec<Global>,
+    /// The plan without what is changed for a kept vm, if anything is.
+    pub(super) as_written: Option<Box<Plan>>,
+}
+
+impl Plan {
+    fn of(edits: Edits, mode: Mode) -> Self {
+        Self { edits, mode, globals: Vec::new(), as_written: None }
+    }
+
+    /// What makes a function of a program of `length` bytes. One that is a function already
+    /// is still called: [`CALL`] is at its end.
+    pub(super) fn uncalled(self, length: usize) -> Edits {
+        if self.mode == Mode::Body {
+            return self.edits;
+        }
+        let mut edits = Edits::default();
+        edits.insert(0, "(async function(){");
+        edits.extend_from(&self.edits);
+        edits.insert(length, "\n})");
+        edits
+    }
 }
 
 /// What the statements of a program have in common.
@@ -44,6 +68,10 @@ pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Resu
         Tree::Expression { at, call, .. } => return Ok(lone_expression(source, at, *call)),
     };
     refuse::imports(source, body)?;
+    let is_module = body.iter().any(module::exports) || form == Form::Module;
+    if is_module {
+        module::check(source, body, kept_vm)?;
+    }
     if object.is_none() {
         refuse::what_is_no_program(source, body, form)?;
     }
@@ -57,31 +85,32 @@ pub(super) fn plan(reading: &Reading<'_, '_>, form: Form, kept_vm: bool) -> Resu
     check_form(body, form, &facts)?;
     let value = object.map_or_else(|| tail::find(body), Tail::Object);
     if kept_vm {
-        return Ok(kept(source, body, form, &facts, value));
+        return Ok(kept(source, body, form, &facts, &value));
     }
     let as_it_stands = facts.returns.is_none() && facts.exports.is_none() && facts.declared == 0;
     if as_it_stands && matches!(form, Form::Auto | Form::Expression) && !matches!(value, Tail::Function(..) | Tail::Object(_)) {
-        return Ok(Plan { edits: hashbang(source), mode: Mode::Script, globals: Vec::new() });
+        return Ok(Plan::of(hashbang(source), Mode::Script));
     }
-    Ok(Shaping::new(source).body(body, form, value))
+    Ok(Shaping::new(source).body(body, form, &value))
 }
 
 /// A kept vm: a script whose declarations become global, unless it needs a function.
-fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: Tail<'_>) -> Plan {
-    let globals = persist::names(source, body);
+fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: &Tail<'_>) -> Plan {
+    let globals = persist::globals(source, body);
+    let as_written = persist::changes(body).then(|| Box::new(Shaping::new(source).body(body, form, value)));
     if facts.returns.is_some() || facts.exports.is_some() || matches!(form, Form::Body | Form::Module) {
         let mut shaping = Shaping::new(source);
-        shaping.globals = Some(globals.clone());
+        shaping.globals = Some(globals.iter().map(|global| global.name.clone()).collect());
         persist::hoist(source, body, &mut shaping.edits);
         let plan = shaping.body(body, form, value);
-        return Plan { globals, ..plan };
+        return Plan { globals, as_written, ..plan };
     }
     let mut edits = hashbang(source);
     persist::redeclarable(source, body, &mut edits);
     match value {
         Tail::Function(statement, call) => {
             edits.insert(offset(statement.span.start), "(");
-            edits.insert(expression_end(source, statement), format!("){}", arguments(call)));
+            edits.insert(expression_end(source, statement), format!("){}", arguments(*call)));
         }
         Tail::Object(at) => {
             // Without the semicolon it could be the arguments of a call.
@@ -90,7 +119,7 @@ fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: 
         }
         Tail::Nothing | Tail::Last(_) | Tail::OneOf(_) => {}
     }
-    Plan { edits, mode: Mode::Script, globals }
+    Plan { edits, mode: Mode::Script, globals, as_written }
 }
 
 /// A form that was asked for must be the form that it is.
@@ -145,13 +174,19 @@ fn lone_expression(source: &str, at: &std::ops::Range<usize>, call: Option<Call>
     let Some(call) = call else {
         shaping.edits.insert(at.start, "(");
         shaping.edits.insert(at.end, ")");
-        return Plan { edits: shaping.edits, mode: Mode::Script, globals: Vec::new() };
+        return Plan::of(shaping.edits, Mode::Script);
     };
     shaping.edits.insert(0, "(async function(){");
     shaping.edits.insert(at.start, "return (");
     shaping.edits.insert(at.end, format!("){}", arguments(call)));
-    shaping.edits.insert(source.len(), "\n})()");
-    Plan { edits: shaping.edits, mode: Mode::Body, globals: Vec::new() }
+    shaping.edits.insert(source.len(), format!("\n}}){CALL}"));
+    Plan::of(shaping.edits, Mode::Body)
+}
+
+/// Where the directives end that `body` begins with, if it does.
+fn directives_end(body: &[Statement<'_>]) -> Option<usize> {
+    let is_directive = |one: &&Statement<'_>| matches!(&one.kind, StatementKind::ExpressionStatement(inner) if inner.is_directive);
+    body.iter().take_while(is_directive).last().map(|last| offset(last.span.end))
 }
 
 pub(super) fn arguments(call: Call) -> &'static str {
@@ -176,7 +211,7 @@ pub(super) struct Shaping<'s> {
     /// What runs after the last statement.
     pub(super) ending: String,
     /// Names that outlive the body (only in a kept vm).
-    globals: Option<Vec<String>>,
+    pub(super) globals: Option<Vec<String>>,
 }
 
 impl<'s> Shaping<'s> {
@@ -184,7 +219,7 @@ impl<'s> Shaping<'s> {
         Self { source, edits: hashbang(source), variable: None, ending: String::new(), globals: None }
     }
 
-    fn body(mut self, body: &[Statement<'_>], form: Form, value: Tail<'_>) -> Plan {
+    fn body(mut self, body: &[Statement<'_>], form: Form, value: &Tail<'_>) -> Plan {
         let has_default = self.exports(body);
         match form {
             _ if has_default => {}
@@ -200,13 +235,18 @@ impl<'s> Shaping<'s> {
             head.push_str("'use strict';");
         }
         if self.globals.is_some() {
-            head.push_str(&persist::hoisted_functions(self.source, body));
+            let functions = persist::hoisted_functions(self.source, body);
+            match directives_end(body) {
+                // Nothing may stand before a directive.
+                Some(end) => self.edits.insert(end, format!(";{functions}")),
+                None => head.push_str(&functions),
+            }
         }
         let mut edits = Edits::default();
         edits.insert(0, head);
         edits.extend_from(&self.edits);
-        edits.insert(self.source.len(), format!("\n{}}})()", self.ending));
-        Plan { edits, mode: Mode::Body, globals: Vec::new() }
+        edits.insert(self.source.len(), format!("\n{}}}){CALL}", self.ending));
+        Plan::of(edits, Mode::Body)
     }
 
     pub(super) fn variable(&mut self) -> String {
@@ -215,18 +255,18 @@ impl<'s> Shaping<'s> {
     }
 
     /// Makes the value come out.
-    fn value(&mut self, body: &[Statement<'_>], value: Tail<'_>) {
+    fn value(&mut self, body: &[Statement<'_>], value: &Tail<'_>) {
         match value {
             Tail::Last(statement) => self.edits.insert(offset(statement.span.start), "return "),
             Tail::Function(statement, call) => {
                 self.edits.insert(offset(statement.span.start), "return (");
-                self.edits.insert(expression_end(self.source, statement), format!("){}", arguments(call)));
+                self.edits.insert(expression_end(self.source, statement), format!("){}", arguments(*call)));
             }
             Tail::Object(at) => {
                 self.edits.insert(at.start, "return (");
                 self.edits.insert(at.end, ")");
             }
-            Tail::OneOf(statements) => self.assign(&statements),
+            Tail::OneOf(statements) => self.assign(statements),
             Tail::Nothing => {
                 if let (Some(Entry { name, call }), None) = (entry(self.source, body), &self.globals) {
                     self.ending = format!("return {}{}", name.name(self.source), arguments(call));

@@ -11,7 +11,7 @@ mod refusals;
 mod typescript;
 mod values;
 
-use super::{Form, Language, Mode, Program, SourceError, SourceErrorKind, prepare};
+use super::{Form, Language, Mode, PositionMap, Program, SourceError, SourceErrorKind, prepare, uncalled};
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Promise, Runtime, Value};
 
@@ -65,15 +65,20 @@ impl Engine {
     }
 
     fn came(&self, program: &Program) -> Came {
+        if let Some(Err(failed)) = program.as_written.as_ref().map(|written| self.run(&written.code, false)) {
+            return failure(failed, &program.as_written.as_ref().unwrap().map);
+        }
         match self.run(&program.code, program.mode == Mode::Script) {
             Ok(value) => Came::To(value),
-            Err((message, stack)) => {
-                let (line, column) = first_position(&stack);
-                let (line, column) = program.map.original(line, column);
-                Came::Failed { message, line, column }
-            }
+            Err(failed) => failure(failed, &program.map),
         }
     }
+}
+
+fn failure((message, stack): (String, String), map: &PositionMap) -> Came {
+    let (line, column) = first_position(&stack);
+    let (line, column) = map.original(line, column);
+    Came::Failed { message, line, column }
 }
 
 impl Drop for Engine {

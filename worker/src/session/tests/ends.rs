@@ -124,6 +124,60 @@ fn a_kept_realm_keeps_its_names_and_gets_new_collections() {
 }
 
 #[test]
+fn a_kept_realm_refuses_what_any_program_is_refused_and_shows_where() {
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    assert_eq!(worker.evaluate(&kept("let total = 1; total")).value(), "1");
+    let answer = worker.evaluate(&kept("total = 2;\nconst x;"));
+    let error = answer.error();
+    let plain = run("total = 2;\nconst x;").error.unwrap();
+    assert_eq!((error.code, &error.message, error.line), (EvaluationCode::SyntaxError, &plain.message, Some(2)));
+    assert_eq!(error.excerpt.as_deref(), Some("2 | const x;\n  |        ^"));
+    assert_eq!(worker.evaluate(&kept("total")).value(), "1", "nothing of it ran");
+    assert_eq!(worker.evaluate(&kept("let total = 3; total")).value(), "3");
+}
+
+#[test]
+fn a_kept_realm_refuses_a_name_whose_value_would_be_lost() {
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    for (source, name, line, column) in [
+        ("const a = 1;\nconst orders = 5;", "orders", 2, 7),
+        ("let { items } = { items: 1 }; return items", "items", 1, 7),
+        ("function orders() {}", "orders", 1, 10),
+        ("let inputs = 3", "inputs", 1, 5),
+        ("let undefined = 3", "undefined", 1, 5),
+        ("class NaN {}", "NaN", 1, 7),
+    ] {
+        let answer = worker.evaluate(&kept(source));
+        let error = answer.error();
+        assert_eq!((error.code, error.line, error.column), (EvaluationCode::SyntaxError, Some(line), Some(column)), "{error:?}");
+        assert!(error.message.starts_with(&format!("'{name}' cannot be declared in a vm")), "{error:?}");
+    }
+    assert_eq!(worker.evaluate(&kept("(() => { const orders = 5; return orders })()")).value(), "5");
+    assert_eq!(worker.evaluate(&kept("let console = 4; console")).value(), "4");
+    assert_eq!(run("const orders = 5; orders").value(), "5");
+}
+
+#[test]
+fn a_check_says_what_the_engine_says_and_runs_nothing() {
+    let check = |source: &str| Program { parse_only: true, ..Program::new(source) }.run();
+    for source in
+        ["1 + 1", "console.log('ran'); return missing", "async () => { throw 1 }", "{ a: 1 }", "throw 1", "#!/usr/bin/env node\n1"]
+    {
+        let answer = check(source);
+        assert_eq!((answer.value(), answer.stdout.as_str()), ("null", ""), "{source}");
+    }
+    for (source, line, column) in [("let x;\nlet x;", 2, 6), ("a = 1;\nbreak", 2, 6), ("export { b }", 1, 10), ("const é = /(/;\n1", 1, 11)]
+    {
+        let answer = check(source);
+        let error = answer.error();
+        assert_eq!((error.code, error.line, error.column), (EvaluationCode::SyntaxError, Some(line), Some(column)), "{source}: {error:?}");
+        assert!(error.excerpt.is_some(), "{source}");
+    }
+}
+
+#[test]
 fn inputs_are_frozen_through_and_through() {
     let program = Program::new(
         "'use strict'; const r = []; for (const f of [() => { inputs.a = 1 }, () => { inputs.list[0].x = 1 }, () => { inputs.list.push(1) }]) { try { f(); r.push('done') } catch (e) { r.push(e.name) } } return [r, inputs]",

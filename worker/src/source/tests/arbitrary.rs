@@ -220,6 +220,20 @@ proptest! {
         }
     }
 
+    /// A vm takes what a program may be, and nothing else.
+    #[test]
+    fn a_kept_vm_refuses_what_is_refused_anywhere(text in pieces()) {
+        let read = |kept| prepare(&text, Form::Auto, Language::Auto, kept);
+        if let (Ok(alone), Ok(_), Ok(kept)) = (uncalled(&text, Form::Auto, Language::Auto), read(false), read(true)) {
+            let function = match kept.mode {
+                Mode::Body => kept.code.strip_suffix("()").unwrap().to_owned(),
+                Mode::Script => format!("(async function(){{{}\n}})", kept.code),
+            };
+            let takes = kept.as_written.is_none_or(|written| compiles(&written.code)) && compiles(&function);
+            prop_assert_eq!(takes, compiles(&alone.code), "{}", function);
+        }
+    }
+
     /// A vm that is kept gives the same value, and can run the program again.
     #[test]
     fn a_kept_vm_gives_the_same_value_twice(text in statements()) {
