@@ -4,6 +4,7 @@
 //! finds the record of the first. Pure but for the answer it sends: time is an argument.
 
 use super::{Asked, shown, terms};
+use crate::host::permission::AskTerms;
 use crate::host::schema::payload;
 use crate::listener::open_to;
 use crate::policy::Facts;
@@ -14,6 +15,7 @@ use brig_protocol::rpc::ErrorData;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// How many calls may wait, and how many records are kept.
@@ -60,12 +62,20 @@ struct Entry {
     answer: oneshot::Sender<Verdict>,
 }
 
+/// One that does not wait any more.
+#[derive(Debug)]
+struct Past {
+    info: ApprovalInfo,
+    /// What the rule asked for; not of those of an earlier run of brigd.
+    terms: Option<Arc<AskTerms>>,
+}
+
 /// All of them, oldest first.
 #[derive(Debug)]
 pub(super) struct Book {
     bounds: Bounds,
     waiting: Vec<Entry>,
-    past: VecDeque<ApprovalInfo>,
+    past: VecDeque<Past>,
 }
 
 impl Book {
@@ -77,7 +87,7 @@ impl Book {
                 info.state = ApprovalState::Abandoned;
                 info.expires_in_ms = None;
             }
-            book.remember(info);
+            book.remember(Past { info, terms: None });
         }
         book
     }
@@ -127,25 +137,25 @@ impl Book {
             record(&entry.info)?;
         }
         let mut entry = self.waiting.remove(place);
-        // Nobody may hear it any more: the decision is on record, and the call did not run.
-        entry.answer.send(verdict).ok();
         entry.info.decision = Some(Decision { by: Person { uid: who.uid }, at_ms: now_ms, comment });
         let state = if verdict == Verdict::Yes { ApprovalState::Approved } else { ApprovalState::Denied };
-        Ok(self.close(entry.info, state, now_ms))
+        let (info, answer) = self.close(entry, state, now_ms);
+        // Nobody may hear it any more: the decision is on record, and the call did not run.
+        answer.send(verdict).ok();
+        Ok(info)
     }
 
     /// A call waits no longer, whatever anybody would have said. Nothing: it did not wait.
     pub(super) fn finish(&mut self, id: &str, state: ApprovalState, now_ms: u64) -> Option<ApprovalInfo> {
         let place = self.waiting.iter().position(|entry| entry.info.approval == id);
         let entry = place.map(|place| self.waiting.remove(place));
-        entry.map(|entry| self.close(entry.info, state, now_ms))
+        entry.map(|entry| self.close(entry, state, now_ms).0)
     }
 
     pub(super) fn list(&self, past: bool, who: Option<&Facts>, now_ms: u64) -> Vec<ApprovalInfo> {
         let seen = |entry: &&Entry| who.is_none_or(|who| entry.is_for(who));
         let waiting = self.waiting.iter().filter(seen).map(|entry| entry.as_of(now_ms));
-        // Of what is over only its parties are told: whom the rule named is not kept.
-        let over = self.past.iter().filter(|info| past && who.is_none_or(|who| decided_by(info, who))).cloned();
+        let over = self.past.iter().filter(|one| past && who.is_none_or(|who| one.is_for(who))).map(|one| one.info.clone());
         over.chain(waiting).collect()
     }
 
@@ -153,8 +163,8 @@ impl Book {
         if let Some(entry) = self.waiting.iter().find(|entry| entry.info.approval == id && (!only_own || entry.is_for(who))) {
             return entry.detail(who, now_ms);
         }
-        let past = self.past.iter().find(|info| info.approval == id && (!only_own || decided_by(info, who)));
-        let info = past.cloned().ok_or_else(|| not_found(id))?;
+        let past = self.past.iter().find(|one| one.info.approval == id && (!only_own || one.is_for(who)));
+        let info = past.map(|one| one.info.clone()).ok_or_else(|| not_found(id))?;
         let refused = Some(told(&info));
         Ok(ApprovalDetail { approval: info, input: None, redacted: false, approvers: Vec::new(), refused })
     }
@@ -163,16 +173,17 @@ impl Book {
         self.waiting.len()
     }
 
-    fn close(&mut self, mut info: ApprovalInfo, state: ApprovalState, now_ms: u64) -> ApprovalInfo {
+    fn close(&mut self, entry: Entry, state: ApprovalState, now_ms: u64) -> (ApprovalInfo, oneshot::Sender<Verdict>) {
+        let Entry { mut info, asked, answer, .. } = entry;
         info.state = state;
         info.age_ms = now_ms.saturating_sub(info.asked_at_ms);
         info.expires_in_ms = None;
-        self.remember(info.clone());
-        info
+        self.remember(Past { info: info.clone(), terms: Some(asked.terms) });
+        (info, answer)
     }
 
-    fn remember(&mut self, info: ApprovalInfo) {
-        self.past.push_back(info);
+    fn remember(&mut self, past: Past) {
+        self.past.push_back(past);
         while self.past.len() > self.bounds.kept {
             // The oldest of whoever has most: what one principal asks pushes out its own.
             let oldest = self.oldest_of_the_busiest();
@@ -182,16 +193,16 @@ impl Book {
 
     fn oldest_of_the_busiest(&self) -> usize {
         let mut counts: HashMap<u32, usize> = HashMap::new();
-        for info in &self.past {
+        for Past { info, .. } in &self.past {
             *counts.entry(info.principal.uid).or_default() += 1;
         }
         let most = counts.values().max().copied().unwrap_or(0);
-        self.past.iter().position(|info| counts.get(&info.principal.uid) == Some(&most)).unwrap_or(0)
+        self.past.iter().position(|one| counts.get(&one.info.principal.uid) == Some(&most)).unwrap_or(0)
     }
 
     fn too_late(&self, id: &str, who: &Facts) -> ErrorData {
-        match self.past.iter().find(|info| info.approval == id) {
-            Some(info) => {
+        match self.past.iter().find(|one| one.info.approval == id) {
+            Some(Past { info, .. }) => {
                 let mut data = ErrorData::new(RequestCode::ApprovalDecided, format!("{}; nothing was changed", told(info)));
                 let own = info.decision.as_ref().is_some_and(|decision| decision.by.uid == who.uid);
                 data.hint = own.then(|| "that was you".to_owned());
@@ -199,6 +210,15 @@ impl Book {
             }
             None => not_found(id),
         }
+    }
+}
+
+impl Past {
+    /// Whether it is about somebody: who decided it, and whoever else the rule named, hear
+    /// what became of it.
+    fn is_for(&self, who: &Facts) -> bool {
+        let named = |terms: &Arc<AskTerms>| terms::refusal(terms, self.info.principal.uid, who).is_none();
+        decided_by(&self.info, who) || self.terms.as_ref().is_some_and(named)
     }
 }
 

@@ -64,6 +64,24 @@ async fn whoever_the_rule_names_lets_it_run_and_only_the_first_word_counts() {
 }
 
 #[tokio::test]
+async fn whoever_the_rule_names_and_comes_too_late_hears_who_decided_and_how() {
+    let approvals = approvals();
+    let _parked = park(&approvals, "ap_1", 20_001);
+    approvals.approve("ap_1", &who(20_002, &[30_001]), HASH, None).unwrap();
+    for late in [who(20_003, &[30_001]), who(1, &[])] {
+        let shown = approvals.show("ap_1", &late, true).unwrap();
+        assert_eq!((shown.approval.state, shown.refused.as_deref()), (ApprovalState::Approved, Some("user 20002 approved it already")));
+        assert!(shown.input.is_none());
+        assert_eq!(approvals.list(true, Some(&late)).len(), 1);
+    }
+    // Neither the one who asked nor anybody else.
+    for stranger in [who(20_001, &[30_001]), who(20_004, &[])] {
+        assert_eq!(code(approvals.show("ap_1", &stranger, true)), RequestCode::ApprovalNotFound);
+        assert!(approvals.list(true, Some(&stranger)).is_empty());
+    }
+}
+
+#[tokio::test]
 async fn nobody_decides_their_own_and_nobody_whom_the_rule_does_not_name_not_even_root() {
     let approvals = approvals();
     let _parked = park(&approvals, "ap_1", 20_001);
