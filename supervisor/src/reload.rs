@@ -135,8 +135,7 @@ impl Service {
         // On record first: no call is decided by a policy that no record names.
         self.audit.note(&policy_reloaded(&old, &new, by));
         self.policy.replace(policy);
-        self.replace_catalogue(catalogue);
-        self.changes.happened();
+        self.catalogue.replace(catalogue);
         taken_over.count();
         Ok(done)
     }

@@ -8,7 +8,7 @@ use crate::api::idempotency::Answers;
 use crate::approvals::Approvals;
 use crate::audit::AuditSink as _;
 use crate::audit::event::{By, Revoked, restored, revoked};
-use crate::changes::Changes;
+use crate::changes::{Changes, Replaceable};
 use crate::config::Config;
 use crate::connection::budget::Budget;
 use crate::evaluation::Registry;
@@ -77,7 +77,7 @@ pub(crate) struct Service {
     /// Threads for long judgements.
     pub(crate) judges: Arc<Judges>,
     /// Functions of the operator.
-    catalogue: RwLock<Arc<Catalogue>>,
+    pub(crate) catalogue: Replaceable<Catalogue>,
     /// What should be mended about the configuration that holds.
     warnings: RwLock<Vec<String>>,
     /// Where host calls are recorded.
@@ -124,9 +124,10 @@ impl Service {
         let policy = Policy::compile_with(&config, &SystemAccounts, catalogue.known().as_ref())?;
         check_kept(&policy, state)?;
         let policy = Arc::new(PolicyStore::new(policy));
+        let catalogue = Replaceable::new(catalogue);
+        let revocations = Arc::new(Revocations::open(state)?);
         let audit = Arc::new(records);
         Ok(Arc::new(Self {
-            policy,
             counters: Arc::new(counters),
             pool,
             admission: Admission::new(config.queue),
@@ -139,12 +140,12 @@ impl Service {
             vms: Vms::new(config.vms),
             schemas: SchemaCache::default(),
             judges: Arc::default(),
-            catalogue: RwLock::new(Arc::new(catalogue)),
             warnings: RwLock::default(),
             audit: Arc::clone(&audit),
             approvals: Approvals::open(config.approvals, state, Box::new(move |event| audit.write(event).map(drop)))?,
-            changes: Changes::new(),
-            revocations: Arc::new(Revocations::open(state)?),
+            changes: Changes::of(policy.times(), catalogue.times(), revocations.times()),
+            catalogue,
+            revocations,
             people: People::of(&config)?,
             started: Instant::now(),
             journal,
@@ -156,17 +157,13 @@ impl Service {
             phase: watch::Sender::new(Phase::Serving),
             source,
             config,
+            policy,
         }))
     }
 
     /// The functions of the operator that there are now.
     pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
-        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Puts others in their place.
-    pub(crate) fn replace_catalogue(&self, catalogue: Catalogue) {
-        *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
+        self.catalogue.current()
     }
 
     /// What should be mended about the configuration that holds.

@@ -32,7 +32,8 @@ const FILE: &str = "revocations.json";
 #[derive(Debug)]
 pub(crate) struct Revocations {
     state: RwLock<State>,
-    changed: watch::Sender<()>,
+    /// How many changes there were, for whoever waits for the next.
+    changed: watch::Sender<u64>,
     file: Option<StateFile>,
     /// Held by whoever writes: which change was written last.
     writing: Mutex<()>,
@@ -70,7 +71,7 @@ impl Revocations {
         }
         Ok(Self {
             state: RwLock::new(read),
-            changed: watch::Sender::new(()),
+            changed: watch::Sender::new(0),
             file,
             writing: Mutex::new(()),
             written: AtomicU64::new(0),
@@ -103,6 +104,11 @@ impl Revocations {
                 return std::future::pending().await;
             }
         }
+    }
+
+    /// How often the list has changed.
+    pub(crate) fn times(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     /// No call of these functions any more. Doing it again changes the reason.
@@ -211,8 +217,9 @@ impl Revocations {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut state)?;
         state.changes += 1;
+        // Before anybody else changes it: the count goes up.
+        self.changed.send_replace(state.changes);
         drop(state);
-        self.changed.send_replace(());
         Ok(changed)
     }
 
@@ -329,6 +336,7 @@ mod tests {
         assert!((&mut named).now_or_never().is_none());
         revoked.revoke_function(entry("store:refund")).unwrap();
         assert!(named.now_or_never().is_some());
+        assert_eq!(*revoked.times().borrow(), 2);
         assert!(revoked.function_named("orders", "list").now_or_never().is_some());
     }
 

@@ -21,7 +21,6 @@ pub(super) async fn revoke_functions(service: &Arc<Service>, speaker: &Speaker, 
     let entry = entry(speaker, params.pattern, params.reason)?;
     let record = entry.clone();
     let pattern = service.revocations.revoke_function(entry)?;
-    service.changes.happened();
     let named = |name: &str| name.split_once('.').is_some_and(|(collection, function)| pattern.matches(collection, function));
     let evaluations = service.running.calling(named);
     service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Function(&record.target)), record.reason.as_deref());
@@ -56,7 +55,6 @@ fn nothing_named(service: &Service, target: &str, pattern: &Pattern) -> Option<S
 /// It is not revoked.
 pub(super) async fn restore_functions(service: &Arc<Service>, speaker: &Speaker, params: RestoreParams) -> Result<(), ErrorData> {
     service.revocations.restore_function(&params.pattern)?;
-    service.changes.happened();
     service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Function(&params.pattern)), None);
     // Not written now, it is later: until then a restart brings the revoke back, which is the careful way.
     service.revocations.keep().await;
@@ -75,7 +73,6 @@ pub(super) async fn revoke_principal(
     let entry = entry(speaker, params.principal, params.reason)?;
     let record = entry.clone();
     let selector = service.revocations.revoke_principal(entry)?;
-    service.changes.happened();
     let evaluations = service.running.revoke(|facts| selector.matches(facts));
     service.record_operator(speaker.facts.uid, Act::Revoked(Revoked::Principal(&record.target)), record.reason.as_deref());
     Ok(EndedResult { evaluations, persisted: service.revocations.keep().await, note: None })
@@ -87,7 +84,6 @@ pub(super) async fn revoke_principal(
 /// It is not revoked.
 pub(super) async fn restore_principal(service: &Arc<Service>, speaker: &Speaker, params: PrincipalParams) -> Result<(), ErrorData> {
     service.revocations.restore_principal(&params.principal)?;
-    service.changes.happened();
     service.record_operator(speaker.facts.uid, Act::Restored(Revoked::Principal(&params.principal)), None);
     // Not written now, it is later: until then a restart brings the revoke back, which is the careful way.
     service.revocations.keep().await;

@@ -31,12 +31,13 @@ mod tests;
 pub(crate) use facts::Facts;
 pub(crate) use live::Live;
 
+use crate::changes::Replaceable;
 use crate::config::{Config, ConfigFault, fault};
 use crate::host::permission::{Holder, Kind, Known, Loader, Scope, ScopeSet};
 use brig_protocol::limits::Limits;
 use selector::{Accounts, Selector};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// How much a principal may have at once; what is not set is as for everybody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -237,24 +238,4 @@ impl Policy {
 }
 
 /// The policy that holds now.
-#[derive(Debug)]
-pub(crate) struct PolicyStore {
-    current: RwLock<Arc<Policy>>,
-}
-
-impl PolicyStore {
-    /// Begins with this one.
-    pub(crate) fn new(policy: Policy) -> Self {
-        Self { current: RwLock::new(Arc::new(policy)) }
-    }
-
-    /// Puts another in its place.
-    pub(crate) fn replace(&self, policy: Policy) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
-    }
-
-    /// The one that holds now.
-    pub(crate) fn current(&self) -> Arc<Policy> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) type PolicyStore = Replaceable<Policy>;
