@@ -51,13 +51,15 @@ pub(super) struct Aliases {
     pub(super) all: Vec<Alias>,
     /// How much more may be written out.
     pub(super) nodes: usize,
+    /// How much was asked for, written out or not.
+    pub(super) asked: usize,
     known: HashMap<([u8; 32], u64, String, &'static str), usize>,
     names: HashSet<String>,
 }
 
 impl Default for Aliases {
     fn default() -> Self {
-        Self { all: Vec::new(), nodes: NODES, known: HashMap::new(), names: HashSet::new() }
+        Self { all: Vec::new(), nodes: NODES, asked: 0, known: HashMap::new(), names: HashSet::new() }
     }
 }
 

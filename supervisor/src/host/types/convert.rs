@@ -82,6 +82,7 @@ impl<'s, 'a> Converter<'s, 'a> {
 
     /// Whether so much more may be written out: then it is counted.
     pub(super) fn may_write(&mut self, nodes: usize) -> bool {
+        self.aliases.asked += nodes;
         let left = self.nodes.checked_sub(nodes);
         self.nodes = left.unwrap_or(0);
         self.aliases.nodes = self.aliases.nodes.saturating_sub(nodes);

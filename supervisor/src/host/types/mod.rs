@@ -136,16 +136,15 @@ fn shown(raw: &RawValue) -> Option<String> {
 /// # Errors
 /// [`TooLong`].
 pub(crate) fn declarations(functions: &[Described]) -> Result<String, TooLong> {
-    written(functions, Instant::now() + TIME)
+    written(functions, &mut Aliases::default(), Instant::now() + TIME)
 }
 
-fn written(functions: &[Described], by: Instant) -> Result<String, TooLong> {
+fn written(functions: &[Described], aliases: &mut Aliases, by: Instant) -> Result<String, TooLong> {
     let spellings = Spellings::of(functions.iter().map(Described::collection));
-    let mut aliases = Aliases::default();
     let mut blocks = String::new();
     let mut told = 0;
     for group in functions.chunk_by(|one, other| one.collection == other.collection) {
-        blocks.push_str(&collection(group, &spellings, &mut aliases, TEXT_BYTES.saturating_sub(blocks.len() + told), by)?);
+        blocks.push_str(&collection(group, &spellings, aliases, TEXT_BYTES.saturating_sub(blocks.len() + told), by)?);
         told = aliases.all.iter().map(|alias| alias.name.len()).sum();
     }
     let mut out = String::new();
