@@ -232,6 +232,12 @@ fn root_is_told_for_whom_files_are_judged_and_can_say_so() {
         let as_named = told(&["--user", "20009"]);
         assert!(!as_named.contains("store.toml:") && !as_named.contains("--user USER"), "{as_named}");
     }
+    // What is wrong for everybody.
+    host.write("functions.d/store.toml", "[functions.list]\nno_such_key = 1\n");
+    for words in [&["config", "check"], &["policy", "check"]] {
+        let told = said(&host.command(words, &[]).output().expect("brigd runs")).1;
+        assert!(told.contains("store.toml") && !told.contains("--user USER"), "{told}");
+    }
 }
 
 /// What a reload of this configuration says.

@@ -268,7 +268,7 @@ fn a_case_that_is_not_as_expected_ends_with_1_and_the_difference() {
         .expect("cases");
     let (code, said) = tool(&["test", &wrong.display().to_string()]);
     assert_eq!(code, Some(1), "{said}");
-    for part in ["A small refund runs", "steps[0], time 4", "- expected allow", "+ decided  budget", "1 of 4 cases"] {
+    for part in ["A small refund runs", "steps[0], time 4", "- expected allow", "+ decided  budget", "1 of 5 cases"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     for (find, put, part) in [

@@ -22,6 +22,8 @@ const SERVICE_CONFIG: &str = "/etc/brig/brig.toml";
 const SERVICE_STATE: &str = "/var/lib/brig";
 const SERVICE_CREDENTIALS: &str = "/run/credentials/brigd.service";
 const SERVICE_USER: &str = "brigd";
+/// A user who is not root and has no files.
+const NOBODY: u32 = 65_534;
 
 /// What brigd will be given besides the file.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -108,19 +110,31 @@ pub(crate) fn source(file: &Path, whose: &Whose) -> configured::Source {
 }
 
 /// What to say beside files that can not be used, where root looks at the configuration of a
-/// brigd that may well run as another user.
-pub(crate) fn as_whom(file: &Path, whose: &Whose) -> Option<String> {
+/// brigd that may well run as another user, for whom something else would be wrong: `judged`
+/// says what is, by the rights of one.
+pub(crate) fn as_whom(
+    file: &Path,
+    whose: &Whose,
+    catalogue: &Catalogue,
+    judged: impl FnOnce(&configured::Source) -> Catalogue,
+) -> Option<String> {
     let guessed = whose.user.is_none() && !is_service(file) && rustix::process::geteuid().is_root();
-    guessed.then(|| "files are judged as for a brigd that runs as root; --user USER says as whom it will".to_owned())
+    if !guessed || catalogue.disabled().is_empty() {
+        return None;
+    }
+    let other = judged(&configured::Source { own: Some(NOBODY), ..source(file, whose) });
+    let matters = catalogue.disabled().iter().any(|one| !other.disabled().contains(one));
+    matters.then(|| "files are judged as for a brigd that runs as root; --user USER says as whom it will".to_owned())
 }
 
 /// The functions too. Where the configuration can not be read nobody knows of a state
 /// directory, and a second fault about that would be noise.
 fn with_functions(mut found: Found, config: &Config, file: &Path, given: &Given, kept: Kept) -> (Found, Catalogue) {
-    let source = source(file, &given.whose);
-    let catalogue = config.functions.folder(Some(file)).map(|folder| configured::load(&folder, &source, kept)).unwrap_or_default();
+    let folder = config.functions.folder(Some(file));
+    let judged = |source: &configured::Source| folder.as_ref().map(|folder| configured::load(folder, source, kept)).unwrap_or_default();
+    let catalogue = judged(&source(file, &given.whose));
     found.errors.extend(catalogue.disabled().iter().map(ToString::to_string));
-    found.warnings.extend(as_whom(file, &given.whose).filter(|_| !catalogue.disabled().is_empty()));
+    found.warnings.extend(as_whom(file, &given.whose, &catalogue, judged));
     found.functions = catalogue.count();
     (found, catalogue)
 }

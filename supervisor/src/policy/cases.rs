@@ -7,9 +7,11 @@ use super::clock::Clock;
 use super::counters::{Counters, EvaluationCounts, Short};
 use super::explain::{self, Name, Read};
 use super::selector::{Accounts as _, NamedAccounts};
-use super::tool::{ToolFault, loaded};
+use super::tool::{ToolFault, full_name, functions, loaded};
 use super::{Facts, Policy};
+use crate::host::configured::Catalogue;
 use crate::host::permission::{Kind, Question, condition, decide};
+use crate::survey::Whose;
 use brig_protocol::client::Operation;
 use brig_protocol::escape::ShowPath as _;
 use brig_protocol::escape::escaped;
@@ -181,12 +183,14 @@ pub(super) fn read(path: &Path) -> Result<Cases, ToolFault> {
 pub(super) fn run(path: &Path) -> Result<(String, bool), ToolFault> {
     let cases = read(path)?;
     let policy = path.parent().unwrap_or(Path::new("")).join(&cases.policy);
-    let (_, _, policy) = loaded(&policy, &cases.accounts())?;
+    let file = policy;
+    let (_, config, policy) = loaded(&file, &cases.accounts())?;
+    let catalogue = functions(&config, &file, &Whose::default());
+    let at = Judge { cases: &cases, policy: &policy, catalogue: catalogue.as_ref() };
     let mut text = String::new();
     let mut wrong = 0usize;
     for case in &cases.cases {
-        let failed = run_case(&cases, &policy, case)
-            .map_err(|fault| ToolFault::Asked(format!("{}: case {:?}: {fault}", path.shown(), case.name)))?;
+        let failed = run_case(at, case).map_err(|fault| ToolFault::Asked(format!("{}: case {:?}: {fault}", path.shown(), case.name)))?;
         for difference in &failed {
             writeln!(text, "not as expected: {}\n{difference}", escaped(&case.name, 200)).ok();
         }
@@ -210,7 +214,16 @@ impl Clock for Hand {
     }
 }
 
-fn run_case(cases: &Cases, policy: &Policy, case: &Case) -> Result<Vec<String>, String> {
+/// What cases are held against.
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    cases: &'a Cases,
+    policy: &'a Policy,
+    /// Where there is a `functions.d` beside the policy.
+    catalogue: Option<&'a Catalogue>,
+}
+
+fn run_case(at: Judge<'_>, case: &Case) -> Result<Vec<String>, String> {
     let hand = Hand(Arc::new(AtomicU64::new(START_MS)));
     let counters = Arc::new(Counters::in_memory(Box::new(hand.clone())));
     let alone = [Step { call: Call::default(), after: None, times: 1, new_evaluation: false }];
@@ -228,7 +241,7 @@ fn run_case(cases: &Cases, policy: &Policy, case: &Case) -> Result<Vec<String>, 
         }
         let call = step.call.or(&case.call);
         for time in 1..=step.times {
-            let decided = call.decided(cases, policy, &counts)?;
+            let decided = call.decided(at, &counts)?;
             if let Some(difference) = call.difference(&decided)? {
                 let place = if case.steps.is_empty() { String::new() } else { format!("  in steps[{number}], time {time}\n") };
                 differences.push(format!("{place}{difference}"));
@@ -262,11 +275,12 @@ impl Call {
         }
     }
 
-    fn decided(&self, cases: &Cases, policy: &Policy, counts: &Arc<EvaluationCounts>) -> Result<Decided, String> {
+    fn decided(&self, at: Judge<'_>, counts: &Arc<EvaluationCounts>) -> Result<Decided, String> {
         let principal = self.principal.as_deref().ok_or("\"principal\" is missing: a name of [principals]")?;
         let function = self.function.as_deref().ok_or("\"function\" is missing, as in \"orders.list\"")?;
-        let grant = policy.grant(&cases.facts(principal)?);
+        let grant = at.policy.grant(&at.cases.facts(principal)?);
         let kind = if self.callback == Some(true) { Kind::Callbacks } else { Kind::Functions };
+        let function = &full_name(at.catalogue.filter(|_| kind == Kind::Functions), function);
         let scopes = explain::scopes(&grant, kind);
         let name = Name::parse(function)?;
         let text = match &self.input {

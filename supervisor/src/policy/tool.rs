@@ -138,11 +138,11 @@ fn check((file, whose): (&Path, &Whose), principal: Option<&str>, names: Option<
         show::section(name, table, &mut text);
     }
     let catalogue = functions(&config, file, whose);
-    let disabled = catalogue.iter().flat_map(Catalogue::disabled);
-    for disabled in disabled.clone() {
+    for disabled in catalogue.iter().flat_map(Catalogue::disabled) {
         text.push_str(&format!("warning: a file of functions can not be used, `config check` says the same: {disabled}\n"));
     }
-    if let Some(whom) = survey::as_whom(file, whose).filter(|_| disabled.count() > 0) {
+    let judged = |source: &configured::Source| functions_by(&config, file, source).unwrap_or_default();
+    if let Some(whom) = catalogue.as_ref().and_then(|catalogue| survey::as_whom(file, whose, catalogue, judged)) {
         text.push_str(&format!("warning: {whom}\n"));
     }
     let briefs = catalogue.as_ref().and_then(Catalogue::briefs);
@@ -158,10 +158,14 @@ fn check((file, whose): (&Path, &Whose), principal: Option<&str>, names: Option<
 
 /// The functions that are configured beside a policy; nothing where there is no folder: a
 /// policy can be written, and checked, before there are any.
-fn functions(config: &Config, file: &Path, whose: &Whose) -> Option<Catalogue> {
+pub(super) fn functions(config: &Config, file: &Path, whose: &Whose) -> Option<Catalogue> {
+    functions_by(config, file, &survey::source(file, whose))
+}
+
+fn functions_by(config: &Config, file: &Path, source: &configured::Source) -> Option<Catalogue> {
     let folder = config.functions.folder(Some(file)).filter(|folder| folder.exists())?;
     // Whether there is a state directory is the host's affair, which `config check` looks at.
-    Some(configured::load(&folder, &survey::source(file, whose), Kept::OnDisk))
+    Some(configured::load(&folder, source, Kept::OnDisk))
 }
 
 fn explain(
@@ -186,7 +190,7 @@ fn explain(
 
 /// The command spelling, `order-store:list-orders`, as one that is configured is spelt, else
 /// in camel case. Any other name as it is.
-fn full_name(catalogue: Option<&Catalogue>, asked: &str) -> String {
+pub(super) fn full_name(catalogue: Option<&Catalogue>, asked: &str) -> String {
     let Some((collection, function)) = asked.split_once(':') else { return asked.to_owned() };
     let same = |brief: &configured::Brief| names::kebab(&brief.collection) == collection && names::kebab(&brief.name) == function;
     match catalogue.and_then(Catalogue::briefs).unwrap_or_default().into_iter().find(same) {
