@@ -256,7 +256,7 @@ mod tests {
     /// Bytes that the tree of a text really takes.
     fn taken(text: &str) -> usize {
         let mut arena = Bump::new();
-        assert!(read::read(text, &arena, crate::source::Form::Auto).is_ok(), "{}", text.get(..40).unwrap());
+        assert!(read::read(text, &arena, crate::source::Form::Auto).is_ok(), "{}", text.chars().take(40).collect::<String>());
         arena.iter_allocated_chunks().map(<[_]>::len).sum()
     }
 
