@@ -3,6 +3,11 @@
 //! is anywhere in what brigd wrote.
 #![expect(clippy::expect_used, reason = "tests")]
 
+#[path = "audit/disk.rs"]
+mod disk;
+#[path = "audit/secrets.rs"]
+mod secrets;
+
 use acceptance::{Brigd, BrigdOptions, Client, DEADLINE, Handlers, binary};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -243,82 +248,6 @@ fn after_a_kill_in_the_middle_the_records_verify_and_the_next_brigd_goes_on() {
     assert_eq!((audit.events("call_permitted").len(), audit.events("call_ended").len()), (4, 1));
 }
 
-/// Runs calls while records can not be written, and after.
-fn refuses_while(audit: &Audit, brigd: Brigd, broken: impl FnOnce(), mended: impl FnOnce()) {
-    let mut client = brigd.connect();
-    let mut handlers = handlers();
-    assert_eq!(call(&mut client, &mut handlers).get("value"), Some(&json!({"ok": true})));
-    broken();
-    for _ in 0..3 {
-        let result = call(&mut client, &mut handlers);
-        assert_eq!(result.get("value"), Some(&json!("audit_unavailable")), "{result}");
-        assert_eq!(result.pointer("/calls/0/state"), Some(&json!("refused")), "{result}");
-    }
-    assert_eq!(handlers.calls("svc.f"), 1, "a call ran without its record");
-    mended();
-    assert_eq!(call(&mut client, &mut handlers).get("value"), Some(&json!({"ok": true})));
-    stop(brigd);
-    let text = audit.verifies();
-    assert!(text.contains("records could not be written for a while"), "{text}");
-    let refused = audit.events("records_refused");
-    assert!(refused.iter().filter_map(|record| record.get("count")?.as_u64()).sum::<u64>() >= 6, "{refused:?}");
-}
-
-#[test]
-fn a_file_that_may_not_grow_refuses_the_call_and_is_mended_when_it_may() {
-    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
-    let audit = Audit::new();
-    let brigd = audit.options("log = false").start();
-    let pid = Pid::from_raw(i32::try_from(brigd.pid()).expect("a pid")).expect("a pid");
-    let before = getrlimit(Resource::Fsize);
-    let limit = |current| {
-        prlimit(Some(pid), Resource::Fsize, Rlimit { current, maximum: before.maximum }).expect("a limit");
-    };
-    // A few bytes more, so that a write stops half way.
-    let broken = || limit(Some(std::fs::metadata(audit.newest()).expect("a segment").len() + 40));
-    refuses_while(&audit, brigd, broken, || limit(before.current));
-}
-
-#[test]
-fn a_full_disk_refuses_the_call_and_is_mended_when_there_is_room() {
-    use nix::mount::{MntFlags, MsFlags, mount, umount2};
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("only root can mount a small disk: a_file_that_may_not_grow covers the same way");
-        return;
-    }
-    let audit = Audit::new();
-    std::fs::create_dir(audit.dir()).expect("the folder");
-    mount(Some("none"), &audit.dir(), Some("tmpfs"), MsFlags::empty(), Some("size=256k")).expect("a small disk");
-    let filler = audit.dir().join("filler");
-    let outcome = std::panic::catch_unwind(|| {
-        let brigd = audit.options("log = false").start();
-        assert!(std::fs::write(&filler, vec![0u8; 1024 * 1024]).is_err(), "the disk is not full");
-        refuses_full(&audit, brigd, &filler);
-    });
-    umount2(&audit.dir(), MntFlags::MNT_DETACH).expect("no disk");
-    if let Err(panic) = outcome {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn refuses_full(audit: &Audit, brigd: Brigd, filler: &Path) {
-    let mut client = brigd.connect();
-    // The last page of the segment may have room for a few more.
-    let until = Instant::now() + DEADLINE;
-    while call(&mut client, &mut handlers()).get("value") != Some(&json!("audit_unavailable")) {
-        assert!(Instant::now() < until, "the disk does not get full");
-    }
-    let mut handlers = handlers();
-    let result = call(&mut client, &mut handlers);
-    assert_eq!(result.pointer("/calls/0/code"), Some(&json!("audit_unavailable")), "{result}");
-    assert_eq!(result.pointer("/calls/0/state"), Some(&json!("refused")), "{result}");
-    assert_eq!(handlers.calls("svc.f"), 0);
-    std::fs::remove_file(filler).expect("room");
-    assert_eq!(call(&mut client, &mut handlers).get("value"), Some(&json!({"ok": true})));
-    stop(brigd);
-    assert!(audit.verifies().contains("records could not be written for a while"));
-}
-
 #[test]
 fn old_segments_go_as_configured_and_what_is_left_verifies() {
     let audit = Audit::new();
@@ -380,127 +309,3 @@ fn a_reload_is_recorded_with_both_versions_and_a_refused_one_with_what_is_wrong(
 
 /// A text that is another one in each encoding.
 const SECRET: &str = "pLANTED/7+f3?\"ž&Q-secret";
-
-fn base64(bytes: &[u8], url: bool) -> String {
-    let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(if url { ['-', '_'] } else { ['+', '/'] }).collect();
-    let digit = |bits: u32| alphabet.get(usize::try_from(bits & 63).unwrap_or(0)).copied().unwrap_or('?');
-    let group = |chunk: &[u8]| {
-        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        (0..=chunk.len()).map(|place| digit(bits >> (18 - 6 * place))).collect::<String>()
-    };
-    bytes.chunks(3).map(group).collect()
-}
-
-/// What the secret looks like, in every form in which it could leave.
-fn forms() -> Vec<(String, Vec<u8>)> {
-    let bytes = SECRET.as_bytes();
-    let percent: String =
-        bytes.iter().map(|b| if b.is_ascii_alphanumeric() { char::from(*b).to_string() } else { format!("%{b:02X}") }).collect();
-    let mut forms = vec![
-        ("plain".to_owned(), SECRET.to_owned()),
-        ("its first half".to_owned(), "pLANTED/7".to_owned()),
-        ("its last half".to_owned(), "Q-secret".to_owned()),
-        ("JSON".to_owned(), json!(SECRET).to_string().trim_matches('"').to_owned()),
-        ("JSON, ASCII only".to_owned(), SECRET.replace('"', "\\\"").replace('ž', "\\u017e")),
-        ("JSON twice".to_owned(), json!(json!(SECRET).to_string()).to_string().trim_matches(['"', '\\']).to_owned()),
-        ("URL, lower case".to_owned(), percent.to_lowercase()),
-        ("URL".to_owned(), percent),
-        ("hexadecimal".to_owned(), bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ("HEXADECIMAL".to_owned(), bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
-    ];
-    for url in [false, true] {
-        for shift in 0..3usize {
-            // What of it does not depend on its neighbours.
-            let text = base64(bytes.get((3 - shift) % 3..).unwrap_or_default(), url);
-            forms.push((format!("base64, shifted by {shift}"), text.get(..text.len() - 4).unwrap_or_default().to_owned()));
-        }
-    }
-    forms.into_iter().map(|(name, text)| (name, text.into_bytes())).collect()
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut queue = vec![folder.to_owned()];
-    while let Some(path) = queue.pop() {
-        if path.is_dir() {
-            queue.extend(std::fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
-        } else if path.is_file() {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// Files below the folders that hold the secret in one form or another.
-fn leaks(folders: &[&Path]) -> Vec<String> {
-    let mut found = Vec::new();
-    for path in folders.iter().flat_map(|folder| files_below(folder)) {
-        let bytes = std::fs::read(&path).expect("a file");
-        for (name, form) in forms() {
-            if bytes.windows(form.len()).any(|window| window == form) {
-                found.push(format!("{} has the secret as {name}", path.display()));
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn the_search_for_the_secret_finds_it_in_every_form() {
-    for (name, form) in forms() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("x"), [b"before ".as_slice(), &form, b" after"].concat()).expect("a file");
-        assert!(!leaks(&[folder.path()]).is_empty(), "{name}");
-    }
-    for (start, url) in [("", false), ("a", false), ("ab", true)] {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("x"), base64(format!("{start}{SECRET}xyz").as_bytes(), url)).expect("a file");
-        assert!(!leaks(&[folder.path()]).is_empty(), "base64 after {start:?}");
-    }
-}
-
-#[test]
-fn a_secret_is_in_nothing_that_brigd_wrote_in_no_encoding() {
-    let audit = Audit::new();
-    let brigd = audit.options("log = true\n[server]\nlog = \"trace\"").start();
-    let mut client = brigd.connect();
-    let secret = json!(SECRET).to_string();
-    let functions = json!({"svc": {
-        "f": {"outputSchema": {"type": "object"}},
-        "g": {"inputSchema": {"properties": {"token": {"type": "string", "maxLength": 3}}}}}});
-    let answers = || {
-        Handlers::none()
-            .on("svc.f", json!({"kind": "static", "result": {"token": SECRET}}))
-            .on("svc.g", json!({"kind": "throws", "error": {"message": SECRET, "name": "E", "code": "c"}}))
-    };
-    let sources = [
-        format!("console.log({secret}); console.error({secret}); return await svc.f({{token: {secret}}})"),
-        format!("return [inputs.token, btoa(unescape(encodeURIComponent({secret}))), encodeURIComponent({secret})]"),
-        format!("throw new TypeError({secret})"),
-        format!("{secret} syntax error here ((("),
-        format!("return await svc.g({{token: {secret}}})"),
-        "return await svc.g({token: 'x'})".to_owned(),
-        format!("return await svc.f([{secret}])"),
-        format!("return await svc[{secret}]({{}})"),
-    ];
-    for source in &sources {
-        let params = json!({"source": source, "inputs": {"token": SECRET}, "hostFunctions": functions, "output": {"stream": true}});
-        client.evaluate_with(&params, &mut answers());
-    }
-    // Requests that are refused, a call that is cut off, and a name that nobody has.
-    client.call("evaluate", &json!({"source": 7, "inputs": SECRET}));
-    client.call("evaluate", &json!({"source": "1", SECRET: 1}));
-    client.call("cancel", &json!({"evaluation": SECRET}));
-    client.request("evaluate", &json!({"source": format!("await svc.f({{token: {secret}}})"), "hostFunctions": functions}));
-    while client.next_message().get("method") != Some(&json!("host.call")) {}
-    drop(client);
-    let folder = brigd.folder().to_owned();
-    let kept = std::fs::read_to_string(folder.join("brig.toml")).expect("the configuration");
-    brigd.signal(Signal::SIGTERM);
-    let mut brigd = brigd;
-    brigd.wait();
-    assert!(kept.contains("trace") && brigd.log().lines().count() > 20, "{}", brigd.log());
-    assert_eq!(leaks(&[&folder, &audit.dir()]), Vec::<String>::new(), "{}", brigd.log());
-    audit.verifies();
-    assert!(audit.events("evaluation_ended").len() >= sources.len());
-}

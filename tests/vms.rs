@@ -2,6 +2,13 @@
 //! it, and what the caller is told.
 #![expect(clippy::expect_used, reason = "tests")]
 
+#[path = "vms/functions.rs"]
+mod functions;
+#[path = "vms/owners.rs"]
+mod owners;
+#[path = "vms/repl.rs"]
+mod repl;
+
 use acceptance::{Brigd, BrigdOptions, Client, DEADLINE, Handlers, as_user, binary};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -268,82 +275,6 @@ fn a_cancelled_evaluation_leaves_the_realm_when_its_worker_stops_in_time() {
 }
 
 #[test]
-fn functions_of_a_vm_are_answered_by_its_maker_and_those_of_a_request_by_who_asks() {
-    let brigd = Brigd::start();
-    let mut maker = brigd.connect();
-    let vm = create(&mut maker, &json!({"hostFunctions": {"svc": {"f": {}, "g": {}}}}));
-    let mut asker = brigd.connect();
-    let params = json!({"source": "return [await svc.f({}), await svc.g({}), await own.h({})]", "vm": vm, "hostFunctions": {"svc": {"g": {}}, "own": {"h": {}}}});
-    let id = asker.request("evaluate", &params);
-    let call = maker.next_message();
-    assert_eq!(call.pointer("/params/function"), Some(&json!("svc.f")), "{call}");
-    maker.take_call(&call, &mut Handlers::none().on("svc.f", json!({"kind": "static", "result": "maker"})));
-    let mut handlers =
-        Handlers::none().on("svc.g", json!({"kind": "static", "result": "asker"})).on("own.h", json!({"kind": "static", "result": "own"}));
-    let answer = asker.answer(id, &mut handlers);
-    assert_eq!(answer.pointer("/result/value"), Some(&json!(["maker", "asker", "own"])), "{answer}");
-    // The functions of one request are not there for the next.
-    assert_eq!(value(&mut asker, &vm, "[typeof svc.f, typeof svc.g, typeof globalThis.own]"), json!(["function", "function", "undefined"]));
-}
-
-#[test]
-fn a_host_function_kept_in_a_vm_is_called_by_its_name_whatever_the_table_of_a_later_evaluation() {
-    let brigd = Brigd::start();
-    let mut client = brigd.connect();
-    let vm = new_vm(&mut client);
-    let mut handlers = Handlers::none();
-    for function in ["m.list", "m.erase", "a.wipe", "z.last"] {
-        handlers = handlers.on(function, json!({"kind": "static", "result": function}));
-    }
-    let mut evaluate = |source: &str, functions: Value| {
-        let result = client.evaluate_with(&json!({"source": source, "vm": vm, "hostFunctions": functions}), &mut handlers);
-        assert_eq!(result.get("outcome"), Some(&json!("succeeded")), "{source}: {result}");
-        result
-    };
-    let kept = evaluate("globalThis.g = m.list; return await g({})", json!({"m": {"list": {}}}));
-    assert_eq!(kept.get("value"), Some(&json!("m.list")), "{kept}");
-    // Other functions stand where it stood: before it in its collection, and in another one.
-    let moved = evaluate("return await g({})", json!({"a": {"wipe": {}}, "m": {"erase": {}, "list": {}}}));
-    assert_eq!(moved.get("value"), Some(&json!("m.list")), "{moved}");
-    assert_eq!(moved.pointer("/calls/0/function"), Some(&json!("m.list")), "{moved}");
-    // It is not in the table, where another one has its index; then there is no table at all.
-    let refused = "return await g({}).then(() => 'ran', (e) => [e instanceof HostError, e.code, e.function, e.message])";
-    for functions in [json!({"a": {"wipe": {}}, "m": {"erase": {}}}), json!({})] {
-        let gone = evaluate(refused, functions);
-        let message = "m.list: this evaluation has no such function; \
-                       the reference to it is from an earlier evaluation of the vm; nothing was called";
-        assert_eq!(gone.get("value"), Some(&json!([true, "unknown_function", "m.list", message])), "{gone}");
-        assert_eq!(gone.get("calls").and_then(Value::as_array).map_or(0, Vec::len), 0, "{gone}");
-    }
-    // The vm lives, and the reference works again where its function is there again.
-    let again = evaluate("return [await g({}), await z.last({})]", json!({"m": {"list": {}}, "z": {"last": {}}}));
-    assert_eq!(again.get("value"), Some(&json!(["m.list", "z.last"])), "{again}");
-}
-
-#[test]
-fn a_kept_host_function_can_not_be_called_under_an_old_index_while_the_next_world_is_made() {
-    let brigd = Brigd::start();
-    let mut client = brigd.connect();
-    let vm = new_vm(&mut client);
-    let mut handlers = Handlers::none();
-    for function in ["m.list", "a.wipe"] {
-        handlers = handlers.on(function, json!({"kind": "static", "result": function}));
-    }
-    // A proxy behind the global object is asked for each name that brigd is about to define.
-    let trap = "globalThis.g = m.list; globalThis.got = [];
-        Object.setPrototypeOf(globalThis, new Proxy(Object.prototype, {
-            has(target, key) { if (key === 'a') got.push(g({}).catch((e) => e.code)); return Reflect.has(target, key); } }));
-        0";
-    let first = client.evaluate_with(&json!({"source": trap, "vm": vm, "hostFunctions": {"m": {"list": {}}}}), &mut handlers);
-    let next = json!({"source": "return await Promise.all(got)", "vm": vm, "hostFunctions": {"a": {"wipe": {}}}});
-    let result = client.evaluate_with(&next, &mut handlers);
-    let called = result.get("calls").and_then(Value::as_array).map_or(0, Vec::len);
-    assert_eq!(called, 0, "{first} {result}");
-    assert_eq!(first.get("outcome"), Some(&json!("succeeded")), "{first}");
-    assert_eq!(result.get("value"), Some(&json!(["unknown_function"])), "{result}");
-}
-
-#[test]
 fn the_limits_and_the_time_zone_of_a_vm_hold_for_each_evaluation() {
     let brigd = Brigd::start();
     let mut client = brigd.connect();
@@ -419,125 +350,5 @@ fn sigterm_ends_brigd_and_its_vms() {
             assert!(Instant::now() < deadline, "process {pid} is left");
             std::thread::yield_now();
         }
-    }
-}
-
-/// One request of another user, by the `brig` command's own protocol: a line out, a line in.
-fn ask_as(uid: u32, brigd: &Brigd, request: &Value) -> Value {
-    use std::os::unix::fs::PermissionsExt as _;
-    let socket = brigd.socket();
-    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777)).expect("mode of the socket");
-    std::fs::set_permissions(socket.parent().expect("a folder"), std::fs::Permissions::from_mode(0o755)).expect("mode of the folder");
-    let output = as_user(uid, &std::env::current_exe().expect("this test"))
-        .args(["--exact", "says_one_line_as_another_user", "--ignored", "--nocapture"])
-        .env("BRIG_TEST_SOCKET", &socket)
-        .env("BRIG_TEST_LINE", request.to_string())
-        .current_dir("/")
-        .output()
-        .expect("the helper");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().find_map(|line| line.split_once("ANSWER ")).unwrap_or_else(|| unreachable_answer(&text, &output.stderr));
-    serde_json::from_str(line.1).expect("JSON")
-}
-
-fn unreachable_answer<'a>(text: &str, errors: &[u8]) -> (&'a str, &'a str) {
-    assert!(text.is_empty(), "no answer: {text}\n{}", String::from_utf8_lossy(errors));
-    ("", "null")
-}
-
-/// Not a test by itself: the process of another user.
-#[test]
-#[ignore = "the helper of the tests with another user"]
-fn says_one_line_as_another_user() {
-    let (Ok(socket), Ok(line)) = (std::env::var("BRIG_TEST_SOCKET"), std::env::var("BRIG_TEST_LINE")) else { return };
-    let mut client = Client::connect(std::path::Path::new(&socket));
-    client.send_raw(format!("{line}\n").as_bytes());
-    println!("ANSWER {}", client.next_message());
-}
-
-#[test]
-fn another_user_can_not_use_see_or_end_a_vm() {
-    if !nix::unistd::geteuid().is_root() {
-        // The kernel lets only root be somebody else; the registry's own tests have the rule.
-        return;
-    }
-    const OTHER: u32 = 54_321;
-    for (config, permitted) in [("", false), ("[clients]\nuids = [54321]\n", true)] {
-        let brigd = BrigdOptions::default().config(config).start();
-        let mut client = brigd.connect();
-        let vm = new_vm(&mut client);
-        for (method, params) in [("evaluate", json!({"source": "1", "vm": vm})), ("vm.dispose", json!({"vm": vm})), ("vm.list", json!({}))]
-        {
-            let answer = ask_as(OTHER, &brigd, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
-            let code = answer.pointer("/error/data/code").and_then(Value::as_str);
-            match (permitted, method) {
-                (false, _) => assert_eq!(code, Some("not_permitted"), "{method}: {answer}"),
-                (true, "vm.list") => assert_eq!(answer.pointer("/result/vms"), Some(&json!([])), "{answer}"),
-                (true, _) => assert_eq!(code, Some("vm_not_found"), "{method}: {answer}"),
-            }
-        }
-        assert_eq!(value(&mut client, &vm, "1"), json!(1));
-    }
-}
-
-#[test]
-fn the_repl_keeps_its_names_reads_standard_input_and_makes_a_new_vm_on_clear() {
-    use std::io::Write as _;
-    let brigd = Brigd::start();
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut repl = std::process::Command::new(binary("brig"))
-        .args(["repl", "--socket"])
-        .arg(brigd.socket())
-        .env("XDG_STATE_HOME", folder.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("brig repl");
-    let program = "let a = 20\nfunction twice(n) {\n  return n * 2\n}\ntwice(a) + 2\nconsole.log('printed')\nthrow new Error('no')\n`two\nlines`\n({ name: 'x', list: [1, 2] })\n.clear\ntypeof a\n";
-    repl.stdin.take().expect("its input").write_all(program.as_bytes()).expect("it reads");
-    let output = repl.wait_with_output().expect("its end");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(out, "42\n'two\\nlines'\n{ name: 'x', list: [ 1, 2 ] }\n'undefined'\n", "{err}");
-    assert!(err.contains("printed") && err.contains("Error: no"), "{err}");
-    assert_eq!(output.status.code(), Some(0), "{err}");
-}
-
-#[test]
-fn ctrl_c_in_the_repl_cancels_the_program_and_a_lost_vm_is_replaced_and_told() {
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    let brigd = Brigd::start();
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut repl = std::process::Command::new(binary("brig"))
-        .args(["repl", "--timeout", "30s", "--inputs", "who=you", "--socket"])
-        .arg(brigd.socket())
-        .env("XDG_STATE_HOME", folder.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("brig repl");
-    let mut input = repl.stdin.take().expect("its input");
-    let mut errors = BufReader::new(repl.stderr.take().expect("its errors"));
-    let waits =
-        "inputs.who\n.inputs count:=3\ninputs.count\nconsole.log('running'); await new Promise(() => setTimeout(() => {}, 60000))\n";
-    input.write_all(waits.as_bytes()).expect("it reads");
-    let mut line = String::new();
-    while line != "running\n" {
-        line.clear();
-        assert!(errors.read_line(&mut line).expect("a line") > 0, "it ended");
-    }
-    let pid = Pid::from_raw(i32::try_from(repl.id()).expect("a pid"));
-    kill(pid, Signal::SIGINT).expect("a signal");
-    let rest = b".clear\nconst all = []; for (;;) all.push('x'.repeat(100000) + all.length)\n'after'\n.nonsense\n";
-    input.write_all(rest).expect("it reads");
-    drop(input);
-    let (mut out, mut err) = (String::new(), String::new());
-    repl.stdout.take().expect("its output").read_to_string(&mut out).expect("text");
-    errors.read_to_string(&mut err).expect("text");
-    assert!(repl.wait().expect("its end").success(), "{err}");
-    assert_eq!(out, "'you'\n3\n'after'\n", "{err}");
-    for part in ["cancelled", "memory_limit", "this is a new one", "there is no command .nonsense"] {
-        assert!(err.contains(part), "{part}: {err}");
     }
 }

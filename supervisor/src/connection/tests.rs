@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod endings;
+mod vms;
+
 use super::serve;
 use crate::config::Config;
 use crate::host::configured::Catalogue;
@@ -343,101 +346,6 @@ async fn bad_lines_are_answered_and_the_connection_lives() {
     client.ended().await;
 }
 
-async fn new_vm(client: &mut Client) -> Value {
-    client.ask(r#"{"jsonrpc":"2.0","id":7,"method":"vm.create"}"#).await["result"]["vm"].clone()
-}
-
-async fn await_no_vms(client: &mut Client) {
-    while client.service.vms.count() > 0 {
-        client.ask(r#"{"jsonrpc":"2.0","id":8,"method":"vm.list"}"#).await;
-    }
-}
-
-#[tokio::test]
-async fn a_vm_goes_on_until_its_worker_speaks_unasked() {
-    let mut client = client().await;
-    let vm = new_vm(&mut client).await;
-    // The second answer of the worker has the id of its evaluation, and is none.
-    let answer = client.evaluate("two results", json!({"vm": vm})).await;
-    assert_eq!(answer["result"]["value"], 1, "{answer}");
-    tokio::time::timeout(PATIENCE, await_no_vms(&mut client)).await.unwrap();
-    let answer = client.evaluate("three", json!({"vm": vm})).await;
-    assert_eq!(code(&answer), "vm_lost", "{answer}");
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_vm_is_busy_until_its_evaluation_is_over_and_disposing_ends_that() {
-    let mut client = client().await;
-    let vm = new_vm(&mut client).await;
-    client.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "evaluate", "params": {"source": "stuck", "vm": vm}}).to_string()).await;
-    assert_eq!(code(&client.evaluate("three", json!({"vm": vm})).await), "vm_busy");
-    client.send(&json!({"jsonrpc": "2.0", "method": "vm.dispose", "params": {"vm": vm}}).to_string()).await;
-    let answer = client.receive().await;
-    assert_eq!((&answer["id"], code(&answer)), (&json!(5), "cancelled"), "{answer}");
-    assert_eq!(code(&client.evaluate("three", json!({"vm": vm})).await), "vm_not_found");
-    assert_eq!(client.service.vms.count(), 0);
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_request_that_is_refused_leaves_its_vm_as_it_was() {
-    let mut config = Config::default();
-    config.queue = crate::config::Queue { running: 1, running_each: 1, waiting: 0, waiting_each: 0, wait_ms: 1 };
-    let mut client = client_with(config).await;
-    let vm = new_vm(&mut client).await;
-    client.send(r#"{"jsonrpc":"2.0","id":5,"method":"evaluate","params":{"source":"stuck"}}"#).await;
-    assert_eq!(code(&client.evaluate("three", json!({"vm": vm})).await), "overloaded");
-    assert_eq!(
-        code(&client.evaluate("three", json!({"vm": vm, "hostFunctions": {"a": {"b": {"inputSchema": 5}}}})).await),
-        "invalid_schema"
-    );
-    let list = client.ask(r#"{"jsonrpc":"2.0","id":8,"method":"vm.list"}"#).await;
-    assert_eq!(list["result"]["vms"][0]["busy"], false, "{list}");
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_client_that_goes_away_leaves_no_vm() {
-    let mut client = client().await;
-    new_vm(&mut client).await;
-    let service = Arc::clone(&client.service);
-    client.ended().await;
-    assert_eq!(service.vms.count(), 0);
-}
-
-#[tokio::test]
-async fn one_more_request_than_may_be_in_flight_is_refused() {
-    let mut config = Config::default();
-    config.clients.requests_in_flight = 2;
-    let mut client = client_with(config).await;
-    for id in 1..=2 {
-        client.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"evaluate","params":{{"source":"stuck"}}}}"#)).await;
-    }
-    let answer = client.ask(r#"{"jsonrpc":"2.0","id":3,"method":"evaluate","params":{"source":"three"}}"#).await;
-    assert_eq!((&answer["id"], code(&answer)), (&json!(3), "too_many_in_flight"));
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_client_that_only_closed_its_half_still_gets_its_answer() {
-    let mut client = client().await;
-    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"evaluate","params":{"source":"stuck","timeoutMs":100}}"#).await;
-    client.lines.get_mut().shutdown().await.unwrap();
-    assert_eq!(code(&client.receive().await), "timed_out");
-    assert_eq!(client.receive().await, Value::Null);
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_client_that_went_away_leaves_nothing_running() {
-    let mut client = client().await;
-    assert_eq!(client.evaluate("calls", orders()).await["method"], "host.call");
-    let service = Arc::clone(&client.service);
-    client.ended().await;
-    assert_eq!(service.metrics.count_of(brig_protocol::client::Outcome::Cancelled), 1);
-}
-
 #[tokio::test]
 async fn the_same_key_gives_the_same_answer_and_runs_once() {
     let mut client = client().await;
@@ -447,48 +355,4 @@ async fn the_same_key_gives_the_same_answer_and_runs_once() {
     assert_eq!(client.service.metrics.count_of(brig_protocol::client::Outcome::Succeeded), 1);
     assert_eq!(code(&client.evaluate("prints", json!({"idempotencyKey": "k"})).await), "idempotency_conflict");
     client.ended().await;
-}
-
-#[tokio::test]
-async fn while_draining_nothing_new_starts_and_at_the_end_what_runs_is_answered() {
-    let mut client = client().await;
-    client.send(r#"{"jsonrpc":"2.0","id":7,"method":"evaluate","params":{"source":"stuck"}}"#).await;
-    assert_eq!(client.ask("{").await["id"], Value::Null);
-    client.service.advance(Phase::Draining);
-    assert_eq!(code(&client.evaluate("three", json!({})).await), "shutting_down");
-    client.service.advance(Phase::Ending);
-    let answer = client.receive().await;
-    assert_eq!((&answer["id"], code(&answer)), (&json!(7), "cancelled"));
-    assert_eq!(client.receive().await, Value::Null);
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_client_that_was_behind_is_read_again_once_it_has_caught_up() {
-    let mut client = client().await;
-    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"evaluate","params":{"source":"large"}}"#).await;
-    // The answer does not fit the socket: it waits for a client that reads slowly.
-    tokio::time::timeout(PATIENCE, client.lines.get_ref().readable()).await.unwrap().unwrap();
-    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"evaluate","params":{"source":"three"}}"#).await;
-    assert_eq!(client.receive().await["id"], 1);
-    assert_eq!(client.receive().await["result"]["value"], 3);
-    client.ended().await;
-}
-
-#[tokio::test]
-async fn a_client_that_does_not_read_is_disconnected_and_delays_nobody() {
-    let mut config = Config::default();
-    config.clients.slow_reader_ms = 50;
-    let service = service_of(obedient, config).await;
-    let own = rustix::process::geteuid().as_raw();
-    let mut slow = connect(Arc::clone(&service), own);
-    let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": "x".repeat(200), "method": "nope".repeat(1000)}));
-    let flood = line.repeat(4000);
-    let writing = slow.lines.get_mut().write_all(flood.as_bytes());
-    assert!(tokio::time::timeout(PATIENCE, writing).await.unwrap().is_err(), "the connection is closed in the middle of it");
-    let mut other = connect(Arc::clone(&service), own);
-    assert_eq!(other.evaluate("three", json!({})).await["result"]["value"], 3);
-    assert_eq!(service.metrics.slow_readers.get(), 1);
-    slow.ended().await;
-    other.ended().await;
 }

@@ -1,5 +1,8 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod arbitrary;
+mod failures;
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -299,76 +302,6 @@ impl World {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_worker_reaches_gone_and_each_lease_ends_once(steps in proptest::collection::vec((0u8..34, any::<usize>()), 0..300)) {
-        let mut world = World::new(rules());
-        for (what, choice) in steps {
-            world.step(what, choice);
-        }
-        world.wind_down();
-        world.settle_requests();
-    }
-
-    #[test]
-    fn time_alone_empties_a_pool_in_which_nothing_answers(steps in proptest::collection::vec((0u8..34, any::<usize>()), 0..300)) {
-        let mut world = World::new(rules());
-        for (what, choice) in steps {
-            world.step(what, choice);
-        }
-        world.run_out();
-        world.settle_requests();
-    }
-
-    #[test]
-    fn a_wish_never_hangs_while_time_passes_and_nothing_works(steps in proptest::collection::vec((0u8..34, any::<usize>()), 0..200)) {
-        let mut world = World::new(rules());
-        for (what, choice) in steps {
-            world.step(what, choice);
-        }
-        // Leases that others hold may keep all slots taken: that is the caller's wait.
-        for worker in world.leases.keys().copied().collect::<Vec<_>>() {
-            world.tell(Event::Released { worker, release: Release::Killed });
-        }
-        for kept in [false, true] {
-            world.want(kept);
-        }
-        for _ in 0..5_000 {
-            if world.open.is_empty() {
-                break;
-            }
-            let Some(wake) = world.state.wake() else { break };
-            world.now = world.now.max(wake);
-            for id in world.closed.clone() {
-                world.end_nursery(id);
-            }
-            world.tell(Event::Tick);
-        }
-        prop_assert!(world.open.is_empty(), "{:?}", world.state);
-    }
-
-    #[test]
-    fn events_about_nobody_change_nothing(what in 0u8..8, slot in 0u16..9, generation in 0u64..3) {
-        let mut world = World::up(rules());
-        let before = world.state.census();
-        let worker = WorkerId { slot, generation: generation + 100 };
-        let event = match what {
-            0 => Event::Spawned { worker },
-            1 => Event::SpawnFailed { worker },
-            2 => Event::Verified { worker },
-            3 => Event::Rejected { worker },
-            4 => Event::Released { worker, release: Release::Killed },
-            5 => Event::Exited { worker, fate: Fate::Signalled(11) },
-            6 => Event::NurseryEnded { nursery: NurseryId(99) },
-            _ => Event::NurseryReady { nursery: NurseryId(99) },
-        };
-        prop_assert_eq!(world.state.on(event, world.now), vec![]);
-        prop_assert_eq!(world.state.census(), before);
-    }
-}
-
 #[test]
 fn a_ready_worker_is_granted_without_any_spawn_and_replaced_after_the_delay() {
     let mut world = World::up(Rules { ready: 4, most: 9, ..Rules::default() });
@@ -384,23 +317,6 @@ fn at_half_of_the_ready_workers_the_refill_is_immediate() {
     world.lease();
     world.lease();
     assert_eq!(world.asked.len(), 2);
-}
-
-#[test]
-fn an_abnormal_death_throws_the_unused_away_and_raises_a_successor_at_once() {
-    for signal in [4, 6, 7, 11, 31] {
-        let mut world = World::up(rules());
-        let worker = world.lease();
-        world.pass(MS * 5);
-        world.fill();
-        world.exit(worker, Fate::Signalled(signal));
-        assert_eq!(world.state.census().ready, 0, "signal {signal}");
-        assert!(world.raised.contains(&NurseryId(2)));
-        for worker in world.to_die.clone() {
-            world.exit(worker, Fate::Signalled(9));
-        }
-        assert!(world.closed.contains(&NurseryId(1)), "with its last worker the old nursery goes");
-    }
 }
 
 #[test]
@@ -458,83 +374,6 @@ fn a_generation_ends_by_age_even_when_nobody_asks_for_anything() {
 }
 
 #[test]
-fn a_lost_nursery_ends_its_leases_as_lost_and_comes_back_after_a_pause() {
-    let mut world = World::up(rules());
-    let worker = world.lease();
-    world.end_nursery(NurseryId(1));
-    assert!(!world.raised.contains(&NurseryId(2)));
-    world.exit(worker, Fate::Lost);
-    assert_eq!(world.ended[&worker], Fate::Lost);
-    world.pass(MS * 50);
-    assert!(world.raised.contains(&NurseryId(2)));
-}
-
-#[test]
-fn pauses_double_up_to_their_bound_and_a_verified_worker_ends_them() {
-    let mut world = World::up(rules());
-    let mut pauses = Vec::new();
-    for round in 1..14 {
-        world.end_nursery(NurseryId(round));
-        let at = world.state.not_before;
-        pauses.push(at - world.now);
-        world.now = at;
-        world.tell(Event::Tick);
-    }
-    assert_eq!(pauses[..4], [MS * 50, MS * 100, MS * 200, MS * 400]);
-    assert_eq!(*pauses.last().unwrap(), Duration::from_secs(10));
-    world.serve(NurseryId(14));
-    world.fill();
-    world.end_nursery(NurseryId(14));
-    assert_eq!(world.state.not_before - world.now, MS * 50);
-}
-
-#[test]
-fn before_anything_worked_the_first_failure_is_told_at_once() {
-    let mut world = World::new(rules());
-    let request = world.want(false);
-    world.end_nursery(NurseryId(1));
-    assert!(world.refused.contains(&request));
-}
-
-#[test]
-fn after_three_failures_in_a_row_waiting_leases_are_refused() {
-    let mut world = World::up(rules());
-    world.end_nursery(NurseryId(1));
-    let request = world.want(false);
-    for round in 2..4 {
-        assert!(!world.refused.contains(&request));
-        world.pass(MS * 500);
-        world.end_nursery(NurseryId(round));
-    }
-    assert!(world.refused.contains(&request));
-    let late = world.want(false);
-    assert!(world.refused.contains(&late), "and so is whoever comes during the pause");
-}
-
-#[test]
-fn spawns_that_fail_together_count_as_one_failure() {
-    let mut world = World::up(rules());
-    world.lease();
-    world.lease();
-    for (worker, _) in world.asked.clone() {
-        world.asked.retain(|(asked, _)| *asked != worker);
-        world.tell(Event::SpawnFailed { worker });
-    }
-    assert_eq!(world.state.census().failures, 1);
-}
-
-#[test]
-fn a_successor_that_can_not_start_leaves_the_old_generation_serving() {
-    let mut world = World::up(Rules { generation_workers: 1, ..rules() });
-    for round in 2..6 {
-        world.end_nursery(NurseryId(round));
-        world.pass(Duration::from_secs(1));
-    }
-    world.lease();
-    assert!(world.refused.is_empty());
-}
-
-#[test]
 fn a_kept_worker_gets_a_slot_that_an_unused_worker_holds() {
     let mut world = World::up(Rules { ready: 2, most: 3, ..Rules::default() });
     world.lease();
@@ -547,36 +386,4 @@ fn a_kept_worker_gets_a_slot_that_an_unused_worker_holds() {
     }
     world.fill();
     assert!(world.granted.contains(&request));
-}
-
-#[test]
-fn a_retired_worker_that_lingers_is_killed() {
-    let mut world = World::up(rules());
-    let worker = world.lease();
-    world.tell(Event::Released { worker, release: Release::Retired });
-    assert!(!world.to_die.contains(&worker));
-    world.pass(MS * 250);
-    assert!(world.to_die.contains(&worker));
-}
-
-#[test]
-fn a_nursery_that_does_not_answer_or_reap_is_killed() {
-    let mut world = World::up(rules());
-    world.lease();
-    world.pass(MS * 2);
-    assert!(!world.asked.is_empty());
-    world.pass(Duration::from_secs(5));
-    assert!(world.closed.contains(&NurseryId(1)));
-}
-
-#[test]
-fn a_worker_without_a_hello_is_killed_after_two_seconds() {
-    let mut world = World::new(rules());
-    world.serve(NurseryId(1));
-    let (worker, nursery) = world.asked.pop().unwrap();
-    world.alive.insert(worker, nursery);
-    world.tell(Event::Spawned { worker });
-    world.tainted.insert(nursery);
-    world.pass(Duration::from_secs(2));
-    assert!(world.to_die.contains(&worker));
 }
