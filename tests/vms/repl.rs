@@ -2,20 +2,27 @@
 
 use super::*;
 
+/// A dialogue over pipes.
+fn repl(brigd: &Brigd, state: &std::path::Path, options: &[&str]) -> std::process::Child {
+    std::process::Command::new(binary("brig"))
+        .arg("repl")
+        .args(options)
+        .arg("--socket")
+        .arg(brigd.socket())
+        .env("XDG_STATE_HOME", state)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("brig repl")
+}
+
 #[test]
 fn the_repl_keeps_its_names_reads_standard_input_and_makes_a_new_vm_on_clear() {
     use std::io::Write as _;
     let brigd = Brigd::start();
     let folder = tempfile::tempdir().expect("a folder");
-    let mut repl = std::process::Command::new(binary("brig"))
-        .args(["repl", "--socket"])
-        .arg(brigd.socket())
-        .env("XDG_STATE_HOME", folder.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("brig repl");
+    let mut repl = repl(&brigd, folder.path(), &[]);
     let program = "let a = 20\nfunction twice(n) {\n  return n * 2\n}\ntwice(a) + 2\nconsole.log('printed')\nthrow new Error('no')\n`two\nlines`\n({ name: 'x', list: [1, 2] })\n.clear\ntypeof a\n";
     repl.stdin.take().expect("its input").write_all(program.as_bytes()).expect("it reads");
     let output = repl.wait_with_output().expect("its end");
@@ -30,15 +37,7 @@ fn ctrl_c_in_the_repl_cancels_the_program_and_a_lost_vm_is_replaced_and_told() {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     let brigd = Brigd::start();
     let folder = tempfile::tempdir().expect("a folder");
-    let mut repl = std::process::Command::new(binary("brig"))
-        .args(["repl", "--timeout", "30s", "--inputs", "who=you", "--socket"])
-        .arg(brigd.socket())
-        .env("XDG_STATE_HOME", folder.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("brig repl");
+    let mut repl = repl(&brigd, folder.path(), &["--timeout", "30s", "--inputs", "who=you"]);
     let mut input = repl.stdin.take().expect("its input");
     let mut errors = BufReader::new(repl.stderr.take().expect("its errors"));
     let waits =

@@ -61,11 +61,11 @@ fn brigd_does_not_go_on_after_records_that_were_on_disk_are_gone() {
     written(folder.path(), 5);
     let all = lines(folder.path(), 1);
     put(folder.path(), 1, &all[..4]);
-    let fault = AuditLog::open(rules(folder.path())).unwrap_err().to_string();
+    let fault = unlocked(|| AuditLog::open(rules(folder.path()))).unwrap_err().to_string();
     assert!(fault.contains("records 5 to 6 are gone") && fault.contains("brigd audit verify"), "{fault}");
     put(folder.path(), 1, &all);
     std::fs::remove_file(folder.path().join("head")).unwrap();
-    assert!(AuditLog::open(rules(folder.path())).unwrap_err().to_string().contains("no head file"));
+    assert!(unlocked(|| AuditLog::open(rules(folder.path()))).unwrap_err().to_string().contains("no head file"));
     assert!(findings(folder.path())[0].contains("no head file"));
 }
 
@@ -77,15 +77,15 @@ fn what_a_machine_that_went_down_had_in_memory_only_is_lost_with_a_record_that_s
     put(folder.path(), 1, &all[..4]);
     let mark = |line: &String| record::read(line.as_bytes()).unwrap().1;
     let head = Head { segment: 1, written: mark(&all[5]), durable: mark(&all[2]), boot: "another".to_owned() };
-    HeadFile::open(folder.path()).unwrap().write(&head, &mut Vec::new()).unwrap();
+    unlocked(|| HeadFile::open(folder.path())).unwrap().write(&head, &mut Vec::new()).unwrap();
     written(folder.path(), 1);
     assert!(good(folder.path()).notes[0].contains("the machine went down"));
     // While the machine runs, nothing explains it.
     let all = lines(folder.path(), 1);
     put(folder.path(), 1, &all[..all.len() - 1]);
     let head = Head { segment: 1, written: mark(all.last().unwrap()), durable: mark(&all[2]), boot: boot() };
-    HeadFile::open(folder.path()).unwrap().write(&head, &mut Vec::new()).unwrap();
-    assert_eq!(AuditLog::open(rules(folder.path())).is_err(), !boot().is_empty());
+    unlocked(|| HeadFile::open(folder.path())).unwrap().write(&head, &mut Vec::new()).unwrap();
+    assert_eq!(unlocked(|| AuditLog::open(rules(folder.path()))).is_err(), !boot().is_empty());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_crash_at_any_byte_of_a_new_segment_is_mended() {
     for cut in 0..=end {
         std::fs::write(segment::path(folder.path(), newest), &header[..cut]).unwrap();
         let head = Head { segment: newest - 1, written: sealed, durable: sealed, boot: boot() };
-        HeadFile::open(folder.path()).unwrap().write(&head, &mut Vec::new()).unwrap();
+        unlocked(|| HeadFile::open(folder.path())).unwrap().write(&head, &mut Vec::new()).unwrap();
         good(folder.path());
         written(folder.path(), 1);
         good(folder.path());
