@@ -193,6 +193,8 @@ pub enum WarningCode {
     LossyValue,
     /// A promise rejected and nobody looked.
     UnhandledRejection,
+    /// Something was read of a promise that was not awaited, and is undefined.
+    PromiseRead,
     /// A call was still running at the end and was cancelled.
     CallCancelled,
     /// A collection has the name of a global and was not defined.

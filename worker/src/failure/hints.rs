@@ -44,6 +44,11 @@ impl Known<'_> {
         name.split_once('.').is_some_and(|(owner, member)| self.collection(owner).is_some_and(|all| all.iter().any(|one| one == member)))
     }
 
+    /// Whether a call of that member of that collection gives a promise: it is a host function.
+    pub(crate) fn gives_promise(&self, collection: &str, name: &str) -> bool {
+        self.collection(collection).is_some() && !self.has_not(collection, name)
+    }
+
     /// Whether a member is none of a collection's functions, by no spelling.
     pub(super) fn has_not(&self, collection: &str, name: &str) -> bool {
         self.collection(collection).is_some_and(|all| !all.iter().any(|one| one == name || brig_protocol::names::camel(one) == name))

@@ -1,5 +1,7 @@
 //! Owns one evaluation from order to answer: the straight line of a program.
 
+mod told;
+
 use std::{rc::Rc, time::Duration};
 
 use brig_protocol::{
@@ -25,7 +27,7 @@ use crate::{
         frames::{self, View},
     },
     globals,
-    source::{self, Mode, SourceError, Uncalled},
+    source::{self, Mode, PromiseRead, SourceError, Uncalled},
     value::{self, Bounds, Fault, Notes},
 };
 
@@ -125,6 +127,7 @@ impl<'js> Evaluation<'_, 'js> {
             let fault = taken.taken(&self.order.source);
             return Some(Err(Box::new(self.no_program(fault))));
         }
+        self.tell_promise_reads(&program.promise_reads);
         let text = std::mem::take(&mut self.order.source);
         frames::remember(&file, Rc::new(View { text, map: Some(program.map) }));
         let started = self.start(file, program.code, program.mode);
@@ -349,43 +352,6 @@ impl<'js> Evaluation<'_, 'js> {
         let before = first.map(|thrown| self.with_known(|known| failure::thrown(&self.shared.intrinsics, thrown, known)));
         self.tell_each(None, rejected);
         deadlock(before)
-    }
-
-    fn summary(&self, thrown: &Value<'js>) -> String {
-        self.with_known(|known| failure::summary(&self.shared.intrinsics, thrown, known))
-    }
-
-    fn tell_each(&self, told: Option<&Value<'js>>, rejected: Vec<Value<'js>>) {
-        for reason in rejected {
-            if told.is_none_or(|told| *told != reason) {
-                let message = format!("a promise rejected and nothing caught it: {}", self.summary(&reason));
-                self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
-            }
-        }
-    }
-
-    fn tell_rejections(&self, told: Option<&Value<'js>>, uncaught: &[Uncaught<'js>]) {
-        self.tell_each(told, self.shared.rejections.take(self.ctx));
-        if told.is_some() {
-            return;
-        }
-        for Uncaught { whose, thrown } in uncaught {
-            let message = format!("{whose} threw and nothing caught it: {}", self.summary(thrown));
-            self.shared.outbox.warn(WarningCode::UnhandledRejection, &message, None);
-        }
-    }
-
-    fn tell_cancelled(&self) {
-        for left in self.shared.calls.left() {
-            let message = match left.id {
-                Some(id) => format!(
-                    "{} (call {id}) was still running when the program ended, and was cancelled; its effect is unknown",
-                    left.function
-                ),
-                None => format!("{} was waiting for its turn when the program ended; it was not called", left.function),
-            };
-            self.shared.outbox.warn(WarningCode::CallCancelled, &message, None);
-        }
     }
 }
 

@@ -24,6 +24,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unawaited;
 mod unwrap;
 mod walk;
 
@@ -32,6 +33,7 @@ use std::borrow::Cow;
 
 pub(crate) use brig_protocol::client::{Form, Language};
 pub(crate) use edits::PositionMap;
+pub(crate) use unawaited::PromiseRead;
 
 /// A program that the engine can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,10 @@ pub(crate) struct Program {
     /// The program as it was written, where the changes for a kept vm make something legal
     /// that is not: the engine must take this, too.
     pub(crate) as_written: Option<Uncalled>,
+    /// Where it reads a member of a promise that no promise has (not in a kept vm, where an
+    /// earlier program may have given it one). What is called in them need not be a host
+    /// function.
+    pub(crate) promise_reads: Vec<PromiseRead>,
 }
 
 /// A program as a function that nobody calls: what the engine says of it is all that it
@@ -185,7 +191,10 @@ fn planned<T>(
         // The tree takes many times the memory of the text: it goes before types do.
         let arena = Bump::new();
         let reading = read::read(text, &arena, form)?;
-        let plan = shape::plan(&reading, form, kept_vm)?;
+        let mut plan = shape::plan(&reading, form, kept_vm)?;
+        if let (read::Tree::Statements { body, object: None }, false) = (&reading.tree, kept_vm) {
+            plan.promise_reads = unawaited::reads(&reading.source, body);
+        }
         let layout = types::Layout::of(&reading);
         (reading.source, layout, plan)
     };
@@ -196,7 +205,7 @@ fn planned<T>(
 fn finish(text: &str, base: &types::Base<'_>, plan: shape::Plan) -> Program {
     let as_written = plan.as_written.map(|plan| function(text, base, *plan));
     let (code, map) = changed(text, base, plan.edits);
-    Program { code, mode: plan.mode, map, globals: plan.globals, as_written }
+    Program { code, mode: plan.mode, map, globals: plan.globals, as_written, promise_reads: plan.promise_reads }
 }
 
 fn function(text: &str, base: &types::Base<'_>, plan: shape::Plan) -> Uncalled {

@@ -8,7 +8,7 @@ use super::edits::Edits;
 use super::exports::{Entry, entry};
 use super::read::{Call, Reading, Tree, expression_end, fault, offset};
 use super::tail::{self, Tail};
-use super::{Form, Global, Mode, SourceError, SourceErrorKind, lower, module, persist, refuse};
+use super::{Form, Global, Mode, PromiseRead, SourceError, SourceErrorKind, lower, module, persist, refuse};
 use tsv_ts::ast::{ExpressionKind, Statement, StatementKind};
 
 /// Most names that one program may declare at its top level. The engine's own search for
@@ -25,11 +25,12 @@ pub(super) struct Plan {
     pub(super) globals: Vec<Global>,
     /// The plan without what is changed for a kept vm, if anything is.
     pub(super) as_written: Option<Box<Plan>>,
+    pub(super) promise_reads: Vec<PromiseRead>,
 }
 
 impl Plan {
     fn of(edits: Edits, mode: Mode) -> Self {
-        Self { edits, mode, globals: Vec::new(), as_written: None }
+        Self { edits, mode, globals: Vec::new(), as_written: None, promise_reads: Vec::new() }
     }
 
     /// What makes a function of a program of `length` bytes. One that is a function already
@@ -119,7 +120,7 @@ fn kept(source: &str, body: &[Statement<'_>], form: Form, facts: &Facts, value: 
         }
         Tail::Nothing | Tail::Last(_) | Tail::OneOf(_) => {}
     }
-    Plan { edits, mode: Mode::Script, globals, as_written }
+    Plan { globals, as_written, ..Plan::of(edits, Mode::Script) }
 }
 
 /// A form that was asked for must be the form that it is.

@@ -9,6 +9,7 @@ mod messages;
 mod modules;
 mod refusals;
 mod typescript;
+mod unawaited;
 mod values;
 
 use super::{Form, Language, Mode, PositionMap, Program, SourceError, SourceErrorKind, prepare, uncalled};

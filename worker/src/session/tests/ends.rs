@@ -1,5 +1,5 @@
 use super::*;
-use brig_protocol::codes::EvaluationCode;
+use brig_protocol::{client::WarningCode, codes::EvaluationCode};
 
 #[test]
 fn an_expression_a_script_and_a_body_give_their_value() {
@@ -157,6 +157,17 @@ fn a_kept_realm_refuses_a_name_whose_value_would_be_lost() {
     assert_eq!(worker.evaluate(&kept("(() => { const orders = 5; return orders })()")).value(), "5");
     assert_eq!(worker.evaluate(&kept("let console = 4; console")).value(), "4");
     assert_eq!(run("const orders = 5; orders").value(), "5");
+}
+
+#[test]
+fn a_host_call_that_is_read_and_not_awaited_is_warned_of() {
+    let answer = run("const list = orders.list({});\nreturn { count: list.length, all: await list }");
+    assert_eq!(answer.value(), "{\"all\":{}}");
+    let [warned] = &answer.warned(WarningCode::PromiseRead)[..] else { panic!("{answer:?}") };
+    assert!(warned.starts_with("list is the promise of orders.list(…), so list.length is undefined (line 2, column 17)"), "{warned}");
+    for other in ["const list = things.list({}); list.length", "const list = orders.lst; list.length", "const n = Math.max(1); n.length"] {
+        assert!(run(other).warned(WarningCode::PromiseRead).is_empty(), "{other}");
+    }
 }
 
 #[test]
