@@ -117,14 +117,21 @@ pub(crate) fn read_worker(pidfd: &OwnedFd, socket: BorrowedFd<'_>, scope: &Scope
     }
     let mut worker = WorkerFacts { pid: host_pid(pidfd)?, ..WorkerFacts::default() };
     let Some(pid) = worker.pid else { return Ok(worker) };
+    let read = read_own(pid, scope);
+    still_there(pidfd)?;
+    worker.facts = read?;
+    Ok(worker)
+}
+
+fn read_own(pid: i32, scope: &Scope) -> Result<Facts, Mismatch> {
+    let mut facts = Facts::default();
     let mut buffer = [0; STATUS_BYTES];
     if let Some(status) = readable(read_small(&format!("/proc/{pid}/status"), &mut buffer))? {
         check_status(&status, scope)?;
-        worker.facts.status = true;
+        facts.status = true;
     }
-    worker.facts.descriptors = check_descriptors(pid)?;
-    still_there(pidfd)?;
-    Ok(worker)
+    facts.descriptors = check_descriptors(pid)?;
+    Ok(facts)
 }
 
 /// Reads what all workers of a nursery inherit, from one of them.
@@ -133,19 +140,28 @@ pub(crate) fn read_worker(pidfd: &OwnedFd, socket: BorrowedFd<'_>, scope: &Scope
 /// The first [`Mismatch`].
 pub(crate) fn read_generation(pidfd: &OwnedFd, worker: &mut WorkerFacts, scope: &Scope) -> Result<(), Mismatch> {
     let Some(pid) = worker.pid else { return Ok(()) };
+    let read = read_inherited(pid, scope, worker.facts);
+    still_there(pidfd)?;
+    worker.facts = read?;
+    // One that is ending may have lost some of this already: that it shows nothing wrong is
+    // not that all was read.
+    if is_ending(pid) { Err(Mismatch::Gone) } else { Ok(()) }
+}
+
+fn read_inherited(pid: i32, scope: &Scope, mut facts: Facts) -> Result<Facts, Mismatch> {
     if let Some(environment) = readable(std::fs::read(format!("/proc/{pid}/environ")))? {
         if !environment.is_empty() {
             return Err(differs(Layer::NotDumpable, "an environment of", format!("{} bytes", environment.len())));
         }
-        worker.facts.environment = true;
+        facts.environment = true;
     }
-    worker.facts.namespaces = check_namespaces(pid, &scope.layers)?;
-    worker.facts.root = scope.layers.has(Layer::EmptyRoot) && check_root(pid)?;
-    still_there(pidfd)
+    facts.namespaces = check_namespaces(pid, &scope.layers)?;
+    facts.root = scope.layers.has(Layer::EmptyRoot) && check_root(pid)?;
+    Ok(facts)
 }
 
-/// Process ids are used again; the pidfd is not. What was read is of this worker only if it
-/// lives afterwards.
+/// Process ids are used again; the pidfd is not. What was read, right or wrong, is of this
+/// worker only if it lives afterwards.
 fn still_there(pidfd: &OwnedFd) -> Result<(), Mismatch> {
     use std::os::fd::AsFd as _;
     if crate::spawn::has_ended(pidfd.as_fd()) { Err(Mismatch::Gone) } else { Ok(()) }
@@ -218,6 +234,8 @@ fn check_namespaces(pid: i32, layers: &Layers) -> Result<bool, Mismatch> {
 fn check_descriptors(pid: i32) -> Result<bool, Mismatch> {
     match readable(entries(&format!("/proc/{pid}/fd")))? {
         Some(names) if names == "3" => Ok(true),
+        Some(names) if names.is_empty() && is_ending(pid) => Err(Mismatch::Gone),
+        Some(names) if names.is_empty() => Err(differs(Layer::Descriptors, "descriptors", "that are none")),
         Some(names) => Err(differs(Layer::Descriptors, "descriptors", names)),
         None => Ok(false),
     }
@@ -230,6 +248,21 @@ fn check_root(pid: i32) -> Result<bool, Mismatch> {
         Some(names) => Err(differs(Layer::EmptyRoot, "a root directory with", names)),
         None => Ok(false),
     }
+}
+
+/// Whether a process is on its way out. The kernel takes its descriptors, namespaces and
+/// root from it some time before the pidfd tells that it has ended.
+fn is_ending(pid: i32) -> bool {
+    let mut buffer = [0; STATUS_BYTES];
+    read_small(&format!("/proc/{pid}/stat"), &mut buffer).is_ok_and(|stat| has_exit_flag(&stat))
+}
+
+/// The seventh field after the name, which is the only one that can hold a parenthesis or
+/// a space, has the kernel's flags of the task.
+fn has_exit_flag(stat: &str) -> bool {
+    const PF_EXITING: u32 = 0x4;
+    let flags = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(6));
+    flags.and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
@@ -280,6 +313,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+    use rustix::process::{WaitId, WaitIdOptions};
     use std::os::fd::AsFd as _;
     use std::os::unix::net::UnixStream;
 
@@ -338,6 +372,50 @@ mod tests {
         let found = check_namespaces(pid, &scope(None).layers);
         assert!(matches!(found, Err(Mismatch::Layer { layer: Layer::UserNamespace, .. })));
         assert_eq!(check_namespaces(pid, &Layers::none()), Ok(false));
+    }
+
+    /// A process that has ended and is not reaped: the kernel shows what is left of it.
+    fn ended() -> (std::process::Child, OwnedFd, i32) {
+        let child = std::process::Command::new("true").spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(pid), options).unwrap();
+        (child, pidfd, pid.as_raw_nonzero().get())
+    }
+
+    #[test]
+    fn a_process_that_lost_its_descriptors_by_ending_is_gone_and_no_alarm() {
+        let (mut child, pidfd, pid) = ended();
+        assert_eq!(entries(&format!("/proc/{pid}/fd")).unwrap(), "");
+        assert_eq!(check_descriptors(pid), Err(Mismatch::Gone));
+        let (socket, _other) = UnixStream::pair().unwrap();
+        // Its status has no filter; but by now its number could be another's.
+        assert_eq!(read_worker(&pidfd, socket.as_fd(), &scope(None)).unwrap_err(), Mismatch::Gone);
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_lives_without_its_descriptor_is_told() {
+        let program = "import os, signal; os.closerange(0, 1 << 16); os.kill(os.getpid(), signal.SIGSTOP)";
+        let mut child = std::process::Command::new("python3").args(["-c", program]).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        let found = check_descriptors(pid.as_raw_nonzero().get());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let told = found.unwrap_err().to_string();
+        assert_eq!(told, format!("sandbox layer `{}`: the kernel shows descriptors that are none", Layer::Descriptors.name()));
+    }
+
+    #[test]
+    fn the_flag_of_ending_is_read_behind_any_name() {
+        let stat = |name: &str, flags: u32| format!("7 ({name}) R 1 7 7 0 -1 {flags} 0 0 0\n");
+        for name in ["x", "a b) R 1 2 3 4 5 4 (", ")"] {
+            assert!(has_exit_flag(&stat(name, 0x0040_0004)), "{name}");
+            assert!(!has_exit_flag(&stat(name, 0x0040_0000)), "{name}");
+        }
+        assert!(!has_exit_flag("") && !is_ending(rustix::process::getpid().as_raw_nonzero().get()));
     }
 
     #[test]
