@@ -53,7 +53,8 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects to the brigd that listens on `socket`.
+    /// Connects to the brigd that listens on `socket`. Where more clients connect at once than
+    /// the socket's queue has room for, this waits for a place, up to 20 seconds.
     ///
     /// # Errors
     /// [`Error::Connect`] when none does.

@@ -5,6 +5,7 @@
 
 mod answering;
 mod denied;
+mod reach;
 mod table;
 mod ticket;
 mod wire;
@@ -18,9 +19,9 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use table::Table;
-use tokio::net::UnixStream;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::{Unsent, Wire};
 
@@ -109,13 +110,18 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_within(path, ANSWER_LINE_BYTES).await
+        Self::open_by(path, Instant::now() + reach::QUEUE_TIME).await
+    }
+
+    /// The same, not waiting for a place in brigd's queue beyond `deadline`.
+    pub(crate) async fn open_by(path: &Path, deadline: Instant) -> Result<Self, Error> {
+        Self::open_within(path, deadline, ANSWER_LINE_BYTES).await
     }
 
     /// The same, taking no line from brigd that is longer than `most` bytes.
-    async fn open_within(path: &Path, most: usize) -> Result<Self, Error> {
+    async fn open_within(path: &Path, deadline: Instant, most: usize) -> Result<Self, Error> {
         let unreached = |fault| Error::Connect { path: path.to_owned(), reason: denied::reason(path, &fault) };
-        let stream = UnixStream::connect(path).await.map_err(unreached)?;
+        let stream = reach::connect(path, deadline).await.map_err(unreached)?;
         let wire = Arc::new(Wire {
             stream,
             unsent: Mutex::new(Unsent::default()),
@@ -222,7 +228,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let listener = tokio::net::UnixListener::bind(&path).unwrap();
-        let connection = Arc::new(Connection::open_within(&path, 1000).await.unwrap());
+        let connection = Arc::new(Connection::open_within(&path, Instant::now(), 1000).await.unwrap());
         let (mut brigd, _) = listener.accept().await.unwrap();
         let first = connection.request("initialize", &serde_json::json!({})).unwrap();
         let head = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"";

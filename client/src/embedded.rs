@@ -284,7 +284,7 @@ async fn await_ready(server: &mut PrivateServer, within: Duration) -> Result<Con
     let deadline = Instant::now() + within;
     let mut pause = FIRST_PAUSE;
     loop {
-        match Connection::open(&server.socket).await {
+        match Connection::open_by(&server.socket, deadline).await {
             Ok(connection) => return Ok(connection),
             Err(_) if Instant::now() < deadline => {}
             Err(fault) => return Err(Error::Start(with_last_words(server, &format!("was not ready within {within:?} ({fault})")))),

@@ -6,10 +6,11 @@
  * is the client's.
  */
 
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { BrigError } from "./errors.js";
 import type { CallOutcome, Handler, HostCall } from "./functions.js";
 import { LineReader } from "./line.js";
+import { FULL, QUEUE_MS, reach } from "./reach.js";
 import type { ApprovalNote, Warning } from "./types.js";
 
 /** Longest line that brigd takes, in bytes. */
@@ -93,23 +94,19 @@ export class Connection {
   }
 
   /**
-   * Connects to the socket at `path`.
+   * Connects to the socket at `path`. A place in a full queue of connections is waited for,
+   * `withinMs` so long.
    *
    * @throws {BrigError} `connect_failed` when nothing answers.
    */
-  static open(path: string): Promise<Connection> {
-    return new Promise((resolve, reject) => {
-      const socket = connect(path);
-      const refuse = (fault: NodeJS.ErrnoException): void => {
-        const message = `no brigd answers on ${path}: ${fault.code ?? fault.message}`;
-        reject(new BrigError("connect_failed", message, { retryable: true, cause: fault }));
-      };
-      socket.once("error", refuse);
-      socket.once("connect", () => {
-        socket.off("error", refuse);
-        resolve(new Connection(socket));
-      });
-    });
+  static async open(path: string, withinMs = QUEUE_MS): Promise<Connection> {
+    try {
+      return new Connection(await reach(path, withinMs));
+    } catch (cause) {
+      const fault = cause as NodeJS.ErrnoException;
+      const why = fault.code === FULL ? fault.message : (fault.code ?? fault.message);
+      throw new BrigError("connect_failed", `no brigd answers on ${path}: ${why}`, { retryable: true, cause });
+    }
   }
 
   /** Whether it can still be used. */

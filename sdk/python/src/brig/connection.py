@@ -18,6 +18,7 @@ from typing import Any
 from .calls import CallContext, Failure, Handler, Output, refusal
 from .errors import BrigError
 from .lines import LineReader
+from .reach import QUEUE_S, reach
 from .results import ApprovalNote, EvaluationWarning, approval_of, warning_of
 from .wire_json import decode, line
 
@@ -103,11 +104,14 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     @classmethod
-    async def open(cls, path: str) -> Connection:
-        """Connects to the socket at ``path``, or raises ``connect_failed``."""
-        loop = asyncio.get_running_loop()
+    async def open(cls, path: str, within: float = QUEUE_S) -> Connection:
+        """Connects to the socket at ``path``, or raises ``connect_failed``.
+
+        A place in a full queue of connections is waited for, ``within`` so many seconds.
+        """
         try:
-            _, connection = await loop.create_unix_connection(cls, path)
+            reached = await reach(path, within)
+            _, connection = await asyncio.get_running_loop().create_unix_connection(cls, sock=reached)
         except (OSError, ValueError) as fault:
             raise BrigError("connect_failed", f"no brigd answers on {path}: {fault}", retryable=True) from fault
         return connection

@@ -12,6 +12,7 @@ import atexit
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -171,13 +172,21 @@ def _answers(path: str) -> bool:
     until the kernel has closed it: only an answer shows that somebody is there.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(_ANSWER_S)
+        # With a timeout of Python's own the socket does not block, and a full queue of
+        # connections would be told at once: as if nobody were there.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(_ANSWER_S))
         try:
             probe.connect(path)
+            probe.settimeout(_ANSWER_S)
             probe.sendall(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
             return probe.recv(1) != b""
         except OSError:
             return False
+
+
+def _timeval(seconds: float) -> bytes:
+    whole = int(seconds)
+    return struct.pack("ll", whole, int((seconds - whole) * 1_000_000))
 
 
 def _make_folder() -> Path:
