@@ -67,12 +67,14 @@ impl Client {
     /// Connects to a brigd that listens, or starts a private one: see [`StartOptions`].
     ///
     /// # Errors
-    /// [`Error::Connect`] when a socket was named and nothing answers there;
+    /// [`Error::Connect`] when a socket was named and nothing answers there, or when the queue of
+    /// a brigd that listens stayed full;
     /// [`Error::Start`] when there is no `brigd` binary or it does not come up.
     pub async fn connect_or_start(options: StartOptions) -> Result<Self, Error> {
         if let Some(socket) = options.socket_to_use() {
             match Self::connect(&socket.path).await {
-                Err(Error::Connect { .. }) if !socket.named => {}
+                // A brigd that is busy is not replaced by one with another policy.
+                Err(Error::Connect { listening: false, .. }) if !socket.named => {}
                 other => return other,
             }
         }

@@ -120,7 +120,11 @@ impl Connection {
 
     /// The same, taking no line from brigd that is longer than `most` bytes.
     async fn open_within(path: &Path, deadline: Instant, most: usize) -> Result<Self, Error> {
-        let unreached = |fault| Error::Connect { path: path.to_owned(), reason: denied::reason(path, &fault) };
+        let unreached = |fault: std::io::Error| Error::Connect {
+            path: path.to_owned(),
+            reason: denied::reason(path, &fault),
+            listening: fault.kind() == std::io::ErrorKind::WouldBlock,
+        };
         let stream = reach::connect(path, deadline).await.map_err(unreached)?;
         let wire = Arc::new(Wire {
             stream,

@@ -22,6 +22,8 @@ pub enum Error {
         path: PathBuf,
         /// What the operating system said.
         reason: String,
+        /// Whether somebody listens there all the same: its queue of connections was full.
+        listening: bool,
     },
     /// A private brigd could not be started; nothing was sent.
     #[error("{0}")]

@@ -108,6 +108,7 @@ mod tests {
         let outcome = tokio::time::timeout(PATIENCE, Connection::open_by(&path, deadline)).await.expect("the deadline ends it");
         let told = outcome.err().unwrap();
         assert!(Instant::now() >= deadline && told.retryable() && told.nothing_ran());
+        assert!(matches!(told, crate::Error::Connect { listening: true, .. }), "no private brigd takes its place");
         let told = told.to_string();
         assert!(told.starts_with("no brigd answers on ") && told.contains("brigd's queue of connections was full for "), "{told}");
     }
@@ -123,6 +124,8 @@ mod tests {
                 outcome = connect(&path, Instant::now() + PATIENCE) => assert_eq!(outcome.unwrap_err().kind(), kind),
                 () = std::future::ready(()) => panic!("{kind} is waited for"),
             }
+            let told = Connection::open(&path).await.err().unwrap();
+            assert!(matches!(told, crate::Error::Connect { listening: false, .. }), "{told}");
         }
     }
 }

@@ -62,7 +62,7 @@ fn cgroups_are_believed_of_brigd_only() {
 
 #[test]
 fn a_dead_socket_has_a_remedy() {
-    let fault = Error::Connect { path: "/run/x.sock".into(), reason: "refused".to_owned() };
+    let fault = Error::Connect { path: "/run/x.sock".into(), reason: "refused".to_owned(), listening: false };
     assert!(connection_remedy(&fault).unwrap().contains("--socket"));
     assert_eq!(connection_remedy(&Error::Start("it said why".to_owned())), None);
 }
