@@ -80,8 +80,9 @@ def stepped(nursery, link):
             descriptors = array.array("i", rights[0][2][:8])
             worker = socket.socket(fileno=descriptors[1])
             worker.recv(4096)
-            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "evaluate", "params": ORDER}).encode()
-            worker.send(struct.pack("<I", len(body)) + body)
+            for message in ({"method": "rehearse"}, {"id": 1, "method": "evaluate", "params": ORDER}):
+                body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+                worker.send(struct.pack("<I", len(body)) + body)
         elif os.WIFSTOPPED(status):
             signal = os.WSTOPSIG(status) if os.WSTOPSIG(status) not in (5, 19) else 0
             if pid == nursery:

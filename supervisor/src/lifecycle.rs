@@ -55,6 +55,8 @@ struct Worker {
     kept: bool,
     stage: Stage,
     deadline: Option<Moment>,
+    /// When it will have rehearsed, as far as one can know.
+    warm_at: Moment,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -107,8 +109,8 @@ pub(crate) struct State {
     rules: Rules,
     slots: Vec<Slot>,
     free: Vec<u16>,
-    /// Unused workers, the most recently verified last; that one is handed out first,
-    /// its pages are the warmest.
+    /// Unused workers, the most recently verified last. Of those that have rehearsed the last
+    /// is handed out first, its pages are the warmest; if none has, the first.
     ready: Vec<WorkerId>,
     waiting: VecDeque<RequestId>,
     waiting_kept: VecDeque<RequestId>,
@@ -155,7 +157,7 @@ impl State {
     pub(crate) fn on(&mut self, event: Event, now: Moment) -> Vec<Action> {
         let mut out = Vec::new();
         match event {
-            Event::Want { request, kept } => self.want(request, kept, &mut out),
+            Event::Want { request, kept } => self.want(request, kept, now, &mut out),
             Event::Unwant { request } => self.unwant(request),
             Event::NurseryReady { nursery } => self.nursery_ready(nursery, now, &mut out),
             Event::NurseryEnded { nursery } => self.nursery_ended(nursery, now, &mut out),

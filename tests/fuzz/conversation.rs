@@ -250,6 +250,7 @@ fn a_body_from_the_supervisor_reads_back_as_it_was_understood() {
             FromSupervisor::HostResult { id, output } => worker::host_result_frame(*id, output.get()),
             FromSupervisor::HostFailure { id, failure } => worker::host_failure_frame(*id, failure),
             FromSupervisor::Cancel => worker::cancel_frame(),
+            FromSupervisor::Rehearse => worker::rehearse_frame(),
         };
         let again = frame.unwrap()[PREFIX_BYTES..].to_vec();
         assert_same(std::str::from_utf8(input).unwrap(), std::str::from_utf8(&again).unwrap());

@@ -88,5 +88,6 @@ pub(crate) fn from_supervisor() -> Vec<Vec<u8>> {
         body(worker::host_result_frame(1, r#"[{"id":"o_1"}]"#)),
         body(worker::host_failure_frame(2, &failure)),
         body(worker::cancel_frame()),
+        body(worker::rehearse_frame()),
     ]
 }

@@ -32,7 +32,7 @@ const NUMBERS: u32 = 600;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let program =
-        Program { warm: |_: &Configure| (), touch: |(), _: &WorkerFacts| (), run: |(), _, facts: &WorkerFacts| native::perform(facts) };
+        Program { warm: |_: &Configure| (), own: |(), _: &WorkerFacts| (), run: |(), _, facts: &WorkerFacts| native::perform(facts) };
     match arguments.next().as_deref() {
         Some("nursery") => {
             silence();

@@ -20,7 +20,7 @@ fn main() {
     std::panic::set_hook(Box::new(|_| exit_now(exit::PANIC)));
     let program = Program {
         warm: |_: &Configure| (),
-        touch: |(), _: &WorkerFacts| (),
+        own: |(), _: &WorkerFacts| (),
         run: |(), socket: OwnedFd, facts: &WorkerFacts| Hostile { socket }.serve(facts),
     };
     match std::env::args().nth(1).as_deref() {
@@ -53,10 +53,10 @@ impl Hostile {
                 Ok(0) | Err(_) => exit_now(exit::FINISHED),
                 Ok(length) => decoder.feed(buffer.get(..length).unwrap_or_default()),
             }
-            if let Ok(Some(body)) = decoder.next_frame()
-                && let Ok(FromSupervisor::Evaluate { order, .. }) = read_from_supervisor(body)
-            {
-                return order.source.into_owned();
+            while let Ok(Some(body)) = decoder.next_frame() {
+                if let Ok(FromSupervisor::Evaluate { order, .. }) = read_from_supervisor(body) {
+                    return order.source.into_owned();
+                }
             }
         }
     }

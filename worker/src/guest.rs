@@ -52,27 +52,20 @@ fn rehearse(guest: &Guest) {
     if let Err(fault) = engine::touch(&guest.0) {
         panic!("the throw-away program failed: {fault}");
     }
-    touch(guest, &[0; 64]);
+    own(guest, &[0; 64]);
+    session::rehearse(&guest.0);
 }
 
 /// Runs of the throw-away program before the first fork: after two nothing more settles.
 const REHEARSALS: usize = 2;
 
-/// Makes the engine this worker's own: its randomness, and the pages that an ordinary
-/// evaluation touches. After the fork, before the last filter.
-///
-/// # Panics
-/// When the rehearsal fails: the realm is of no use then.
-pub fn touch(guest: &Guest, seed: &[u8; 64]) {
+/// Gives the engine this worker's own randomness. After the fork, before the last filter.
+pub fn own(guest: &Guest, seed: &[u8; 64]) {
     engine::reseed(&guest.0, seed);
-    #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
-    if let Err(fault) = session::rehearse(&guest.0) {
-        panic!("the rehearsal failed: {fault}");
-    }
 }
 
-/// Serves the supervisor over its socket until it hangs up, then ends the process. The
-/// socket is never closed.
+/// Says that the worker is ready, and serves the supervisor over its socket until it hangs up;
+/// then ends the process. The socket is never closed.
 pub fn run(guest: &Guest, socket: OwnedFd, layers: Vec<String>) -> ! {
     session::run(&guest.0, socket, &Facts { layers })
 }

@@ -28,7 +28,7 @@ fn main() {
 fn program() -> nursery::Program<Guest> {
     nursery::Program {
         warm: |config| guest::warm(config.stack_bytes),
-        touch: |guest, facts| guest::touch(guest, &facts.seed),
+        own: |guest, facts| guest::own(guest, &facts.seed),
         run: |guest, socket, facts| guest::run(&guest, socket, active_layers(facts)),
     }
 }

@@ -53,9 +53,16 @@ const REHEARSED: &str = "const list = [1, 2].map((n) => ({ n, s: `${n}` })); lis
 /// answer, with nobody to hear it: so the pages and the code that every evaluation needs
 /// are there before the first one. Leaves no trace in the realm.
 ///
-/// # Errors
+/// # Panics
 /// When the answer is not the expected one: the realm is of no use then.
-pub(crate) fn rehearse(realm: &Realm) -> Result<(), String> {
+pub(crate) fn rehearse(realm: &Realm) {
+    #[expect(clippy::panic, reason = "the panic hook ends the process with its own code")]
+    if let Err(fault) = rehearsed(realm) {
+        panic!("the rehearsal failed: {fault}");
+    }
+}
+
+fn rehearsed(realm: &Realm) -> Result<(), String> {
     let order = EvaluateOrder {
         source: REHEARSED.into(),
         form: Form::Auto,
@@ -69,8 +76,8 @@ pub(crate) fn rehearse(realm: &Realm) -> Result<(), String> {
     };
     let frame = worker::evaluate_frame(0, &order).map_err(|fault| fault.to_string())?;
     let body = frame.get(brig_protocol::frame::PREFIX_BYTES..).unwrap_or_default();
-    let Ok(Some(order)) = order_in(body) else { return Err("the order can not be read".to_owned()) };
-    let answer = evaluation::run(realm, &Channel::to_nobody(), Order { rehearsal: true, ..order });
+    let Ok(Some(Wish::Order(order))) = wish_in(body) else { return Err("the order can not be read".to_owned()) };
+    let answer = evaluation::run(realm, &Channel::to_nobody(), Order { rehearsal: true, ..*order });
     alloc::lift();
     let answer = answer.unwrap_or_default();
     let expected = b"\"value\":3";
@@ -87,17 +94,18 @@ pub(crate) fn run(realm: &Realm, socket: OwnedFd, facts: &Facts) -> ! {
 /// Serves the supervisor until it hangs up.
 pub(crate) fn serve(realm: &Realm, socket: OwnedFd, facts: &Facts) -> HungUp {
     let channel = Rc::new(Channel::new(socket));
+    let hello = worker::ready_frame(&Ready { layers: facts.layers.clone() }).unwrap_or_default();
+    if channel.send(&hello).and_then(|()| channel.flush()).is_err() {
+        return HungUp;
+    }
+    let mut order = match first_order(realm, &channel) {
+        Ok(order) => order,
+        Err(gone) => return gone,
+    };
     let outbox = &realm.shared.outbox;
     outbox.attach(Rc::clone(&channel));
     last_words::keep(&realm.shared.output);
-    if let Ok(frame) = worker::ready_frame(&Ready { layers: facts.layers.clone() }) {
-        outbox.send(&frame);
-    }
     loop {
-        let order = match next_order(&channel) {
-            Ok(order) => order,
-            Err(gone) => return gone,
-        };
         let keep = order.keep;
         let answer = evaluation::run(realm, &channel, order);
         alloc::lift();
@@ -112,26 +120,55 @@ pub(crate) fn serve(realm: &Realm, socket: OwnedFd, facts: &Facts) -> HungUp {
             // The answer is on its way: the process ends when it was taken, off its path.
             return linger(&channel);
         }
+        order = match next_order(&channel) {
+            Ok(order) => order,
+            Err(gone) => return gone,
+        };
     }
 }
 
-/// Waits for the next program; what arrives late from the former one is dropped.
+/// Waits for the first program, and rehearses meanwhile if the supervisor says so. The
+/// outbox is not attached yet: nobody hears a rehearsal.
+fn first_order(realm: &Realm, channel: &Channel) -> Result<Order, HungUp> {
+    loop {
+        match next_wish(channel)? {
+            Wish::Order(order) => return Ok(*order),
+            Wish::Rehearse => rehearse(realm),
+        }
+    }
+}
+
+/// Waits for the next program of a realm that a program has run in.
 fn next_order(channel: &Channel) -> Result<Order, HungUp> {
     loop {
-        while let Some(order) = channel.next_frame(order_in)? {
-            match order {
-                Ok(Some(order)) => return Ok(order),
-                Ok(None) => {}
-                Err(gone) => return Err(gone),
+        if let Wish::Order(order) = next_wish(channel)? {
+            return Ok(*order);
+        }
+    }
+}
+
+/// What a supervisor wishes of a worker that runs nothing.
+enum Wish {
+    Order(Box<Order>),
+    Rehearse,
+}
+
+/// Waits for the next wish; what arrives late for the former program is dropped.
+fn next_wish(channel: &Channel) -> Result<Wish, HungUp> {
+    loop {
+        while let Some(wish) = channel.next_frame(wish_in)? {
+            if let Some(wish) = wish? {
+                return Ok(wish);
             }
         }
         channel.wait(None)?;
     }
 }
 
-fn order_in(body: &[u8]) -> Result<Option<Order>, HungUp> {
+fn wish_in(body: &[u8]) -> Result<Option<Wish>, HungUp> {
     match worker::read_from_supervisor(body) {
-        Ok(FromSupervisor::Evaluate { id, order }) => Ok(Some(owned(id, &order))),
+        Ok(FromSupervisor::Evaluate { id, order }) => Ok(Some(Wish::Order(Box::new(owned(id, &order))))),
+        Ok(FromSupervisor::Rehearse) => Ok(Some(Wish::Rehearse)),
         Ok(_) => Ok(None),
         Err(_) => Err(HungUp),
     }

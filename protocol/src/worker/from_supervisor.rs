@@ -98,6 +98,9 @@ pub enum FromSupervisor<'a> {
     },
     /// End politely now: answer with what there is. The kill follows.
     Cancel,
+    /// Nobody waits for this worker: it is to run a throw-away program, so that what a first
+    /// evaluation finds cold is warm. Of no effect once an evaluation came.
+    Rehearse,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +137,9 @@ pub fn read_from_supervisor(body: &[u8]) -> Result<FromSupervisor<'_>, String> {
         }
         Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } if method == "cancel" => {
             Ok(FromSupervisor::Cancel)
+        }
+        Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } if method == "rehearse" => {
+            Ok(FromSupervisor::Rehearse)
         }
         Envelope { id: Some(id), method: None, params: None, result: Some(output), error: None, .. } => {
             Ok(FromSupervisor::HostResult { id, output })
@@ -197,6 +203,14 @@ pub fn cancel_frame() -> Result<Vec<u8>, FrameFault> {
     frame::build(|out| out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"cancel"}"#))
 }
 
+/// The frame of `rehearse`.
+///
+/// # Errors
+/// Never in fact; the type is that of the other builders.
+pub fn rehearse_frame() -> Result<Vec<u8>, FrameFault> {
+    frame::build(|out| out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"rehearse"}"#))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +255,6 @@ mod tests {
             Ok(FromSupervisor::HostFailure { id: 3, failure }) if failure.function_code.as_deref() == Some("rate_limited")
         ));
         assert!(matches!(read_from_supervisor(&body(cancel_frame())), Ok(FromSupervisor::Cancel)));
+        assert!(matches!(read_from_supervisor(&body(rehearse_frame())), Ok(FromSupervisor::Rehearse)));
     }
 }

@@ -11,7 +11,7 @@ mod from_worker;
 pub use conversation::{Conversation, Kind, Phase, Violation};
 pub use from_supervisor::{
     CollectionTable, EvaluateOrder, FromSupervisor, HostFailure, cancel_frame, evaluate_frame, host_failure_frame, host_result_frame,
-    read_from_supervisor,
+    read_from_supervisor, rehearse_frame,
 };
 pub use from_worker::{
     Finished, FromWorker, Ready, WorkerUsage, finished_frame, host_call_frame, output_frame, read_from_worker, ready_frame, warning_frame,

@@ -2,18 +2,27 @@
 
 use super::{Action, Fate, Moment, NurseryId, Release, RequestId, Season, Stage, State, Trouble, Worker, WorkerId};
 
+/// How long after it was told to a worker has rehearsed: some times what it takes.
+const REHEARSAL: Moment = Moment::from_millis(1);
+
 impl State {
-    pub(super) fn want(&mut self, request: RequestId, kept: bool, out: &mut Vec<Action>) {
+    pub(super) fn want(&mut self, request: RequestId, kept: bool, now: Moment, out: &mut Vec<Action>) {
         if self.closing {
             out.push(Action::Refuse(request));
         } else if kept {
             self.waiting_kept.push_back(request);
-        } else if let Some(worker) = self.ready.pop() {
+        } else if let Some(worker) = self.take_ready(now) {
             // Nobody waits while there is a ready worker, so this takes nobody's turn.
             self.grant(request, worker, out);
         } else {
             self.waiting.push_back(request);
         }
+    }
+
+    fn take_ready(&mut self, now: Moment) -> Option<WorkerId> {
+        let warm = |id: &WorkerId| self.worker(*id).is_some_and(|worker| worker.warm_at <= now);
+        let place = self.ready.iter().rposition(warm).unwrap_or(0);
+        (place < self.ready.len()).then(|| self.ready.remove(place))
     }
 
     pub(super) fn unwant(&mut self, request: RequestId) {
@@ -105,9 +114,11 @@ impl State {
             if let Some(worker) = self.worker_mut(id) {
                 worker.stage = Stage::Ready;
                 worker.deadline = None;
+                worker.warm_at = now.saturating_add(REHEARSAL);
             }
             self.replace_an_older(worker.nursery, now, out);
             self.ready.push(id);
+            out.push(Action::Rehearse(id));
         }
     }
 

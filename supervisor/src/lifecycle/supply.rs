@@ -116,7 +116,7 @@ impl State {
         let Some(place) = self.slots.get_mut(usize::from(slot)) else { return false };
         place.generation += 1;
         let id = WorkerId { slot, generation: place.generation };
-        place.worker = Some(Worker { id, nursery, kept, stage: Stage::Asked, deadline: Some(by) });
+        place.worker = Some(Worker { id, nursery, kept, stage: Stage::Asked, deadline: Some(by), warm_at: Moment::MAX });
         if let Some(nursery) = self.nursery_mut(nursery) {
             nursery.spawned += 1;
             nursery.living += 1;

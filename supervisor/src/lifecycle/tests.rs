@@ -33,6 +33,7 @@ struct World {
     granted: BTreeSet<RequestId>,
     refused: BTreeSet<RequestId>,
     ended: BTreeMap<WorkerId, Fate>,
+    told_to_rehearse: BTreeSet<WorkerId>,
     requests: u64,
 }
 
@@ -56,6 +57,7 @@ impl World {
             granted: BTreeSet::new(),
             refused: BTreeSet::new(),
             ended: BTreeMap::new(),
+            told_to_rehearse: BTreeSet::new(),
             requests: 0,
         };
         world.tell(Event::Tick);
@@ -111,6 +113,10 @@ impl World {
                 self.alive.remove(&worker);
                 self.starting.retain(|starting| *starting != worker);
                 self.to_die.remove(&worker);
+            }
+            Action::Rehearse(worker) => {
+                assert!(self.alive.contains_key(&worker) && !self.leases.contains_key(&worker), "only who waits has the time");
+                assert!(self.told_to_rehearse.insert(worker), "once");
             }
             Action::Note(_) => {}
         }
@@ -309,6 +315,31 @@ fn a_ready_worker_is_granted_without_any_spawn_and_replaced_after_the_delay() {
     assert!(world.asked.is_empty(), "three of four are more than half");
     world.pass(MS * 2);
     assert_eq!(world.asked.len(), 1);
+}
+
+#[test]
+fn a_worker_that_nobody_waits_for_is_told_to_rehearse_and_one_that_is_granted_at_once_is_not() {
+    let mut world = World::new(rules());
+    world.want(false);
+    world.serve(NurseryId(1));
+    world.fill();
+    let granted: BTreeSet<WorkerId> = world.leases.keys().copied().collect();
+    assert_eq!((granted.len(), world.told_to_rehearse.len()), (1, 2), "one was waited for, two are ready");
+    assert!(world.told_to_rehearse.is_disjoint(&granted));
+    world.want(true);
+    world.fill();
+    assert_eq!(world.told_to_rehearse.len(), 2, "a kept one is always waited for");
+}
+
+#[test]
+fn the_last_that_has_rehearsed_is_handed_out_first_and_if_none_has_the_first() {
+    let mut world = World::up(Rules { ready: 4, most: 9, ..Rules::default() });
+    let ready = world.state.ready.clone();
+    assert_eq!(world.lease(), ready[0], "it has had the most time");
+    world.pass(MS);
+    assert_eq!(world.lease(), ready[3], "its pages are the warmest");
+    world.fill();
+    assert_eq!(world.lease(), ready[2], "those that came just now are rehearsing");
 }
 
 #[test]

@@ -197,6 +197,8 @@ pub(crate) enum Action {
     CloseNursery(NurseryId),
     /// Kill it.
     KillNursery(NurseryId),
+    /// Nobody waits for it: it is to rehearse.
+    Rehearse(WorkerId),
     /// Ask it for a worker.
     Spawn {
         /// Whom.

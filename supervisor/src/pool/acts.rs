@@ -10,6 +10,7 @@ use crate::lifecycle::{Action, Event, Fate, NurseryId, Trouble, WorkerId};
 use crate::nursery::{NurseryFault, exit_text};
 use crate::spawn;
 use brig_protocol::control::{Kind, Request, Spawn};
+use brig_protocol::worker::rehearse_frame;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,7 @@ impl Core {
                 }
             }
             Action::Spawn { nursery, worker, kept } => self.ask(held, nursery, worker, kept),
+            Action::Rehearse(worker) => Self::let_rehearse(held, worker),
             Action::Grant { request, worker } => {
                 let Some(lease) = self.lease_of(held, worker) else { return };
                 match held.waiters.remove(&request) {
@@ -71,6 +73,16 @@ impl Core {
             // Its task sees the end of the link, and tells.
             tracing::error!(%fault, nursery = nursery.0, "control link");
             link.close();
+        }
+    }
+
+    /// A worker that can not be told is only slower; whether it still lives, its exit tells.
+    fn let_rehearse(held: &mut Held, worker: WorkerId) {
+        if let Some((channel, _)) = held.hand_mut(worker).and_then(|hand| hand.voice.as_mut())
+            && let Ok(frame) = rehearse_frame()
+            && let Err(fault) = channel.queue(frame)
+        {
+            tracing::debug!(%fault, "a worker was not told to rehearse");
         }
     }
 

@@ -10,7 +10,7 @@
 //!  │   │  without namespaces N0 itself is the nursery
 //!  │   │  rehearsal: a child locks itself down and says which layers held
 //!  │   │  engine warmed · base filter · Ready
-//!  │   ├─ worker (PID ≥ 2): own id → lock-down → engine touched → sealed → runs
+//!  │   ├─ worker (PID ≥ 2): own id → lock-down → own randomness → sealed → ready
 //!  │   └─ worker …
 //! ```
 
@@ -62,11 +62,11 @@ pub struct WorkerFacts {
 pub struct Program<W> {
     /// Builds the engine: once in a nursery that forks, once in every image.
     pub warm: fn(&Configure) -> W,
-    /// In the worker, with all limits set, before the last filter: re-seeds, and runs a
-    /// throw-away program so that page faults are over before an evaluation arrives.
-    pub touch: fn(&mut W, &WorkerFacts),
-    /// In the sealed worker: serves the socket (descriptor 3), then ends the process. The
-    /// socket must not be dropped: `close` is a call that kills.
+    /// In the worker, with all limits set, before the last filter: gives the engine this
+    /// worker's own randomness.
+    pub own: fn(&mut W, &WorkerFacts),
+    /// In the sealed worker: says that it is ready, serves the socket (descriptor 3), then
+    /// ends the process. The socket must not be dropped: `close` is a call that kills.
     pub run: fn(W, OwnedFd, &WorkerFacts) -> !,
 }
 

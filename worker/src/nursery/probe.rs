@@ -65,7 +65,7 @@ fn as_nursery(link: &OwnedFd) -> ! {
     }
     nursery_main(Program {
         warm: |_: &Configure| (),
-        touch: |(), _: &WorkerFacts| (),
+        own: |(), _: &WorkerFacts| (),
         run: |(), _, _: &WorkerFacts| raw::exit_now(exit::FINISHED),
     })
 }

@@ -141,7 +141,7 @@ fn read_to_end(facts: &OwnedFd) -> Option<Handover> {
     }
 }
 
-/// From the confined process to the guest's: limits, touch, seal, run.
+/// From the confined process to the guest's: limits, own randomness, seal, run.
 fn live<W>(birth: &Birth, confined: Confined, mut realm: W, last_filter: &BpfProgram, program: Program<W>) -> ! {
     let limited = match confined.limit() {
         Ok(limited) => limited,
@@ -162,7 +162,7 @@ fn live<W>(birth: &Birth, confined: Confined, mut realm: W, last_filter: &BpfPro
         },
         _ => raw::exit_now(exit::LOCKDOWN_FAILED),
     };
-    (program.touch)(&mut realm, &facts);
+    (program.own)(&mut realm, &facts);
     match limited.seal(last_filter) {
         Ok(sealed) => (program.run)(realm, ManuallyDrop::into_inner(sealed.socket), &facts),
         Err(breach) => fail(breach),

@@ -168,6 +168,8 @@ impl<'js> Pump<'_, 'js> {
                 self.shared.budget.cancel();
                 Ok(())
             }
+            // Too late: what it would warm is in use.
+            FromSupervisor::Rehearse => Ok(()),
             FromSupervisor::Evaluate { .. } => return Err(HungUp),
         };
         if settled.is_err() {

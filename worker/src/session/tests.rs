@@ -22,7 +22,7 @@ use brig_protocol::{
     limits::Limits,
     worker::{
         CollectionTable, EvaluateOrder, FromWorker, HostFailure, WorkerUsage, cancel_frame, evaluate_frame, host_failure_frame,
-        host_result_frame, read_from_worker,
+        host_result_frame, read_from_worker, rehearse_frame,
     },
 };
 use serde_json::value::RawValue;
@@ -110,6 +110,10 @@ impl Worker {
 
     pub(super) fn send(&mut self, frame: &[u8]) {
         self.socket.write_all(frame).unwrap();
+    }
+
+    pub(super) fn rehearse(&mut self) {
+        self.send(&rehearse_frame().unwrap());
     }
 
     pub(super) fn evaluate(&mut self, program: &Program) -> Answer {

@@ -115,6 +115,35 @@ async fn a_kept_worker_evaluates_again_in_its_realm() {
     within(pool.shutdown()).await;
 }
 
+/// Page faults of a process so far that needed no disk, from `/proc`.
+fn faults(lease: &Lease) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", lease.pid_for_test())).unwrap();
+    stat.rsplit(')').next().unwrap().split_whitespace().nth(7).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_rehearses_while_nobody_waits_for_it_and_only_then() {
+    let pool = start(settings(Origin::Fork, true)).await;
+    let mut awaited = within(pool.lease_kept()).await.unwrap();
+    let before = faults(&awaited);
+    assert_eq!(evaluate(&mut awaited, "1+2").await, "3");
+    let first = faults(&awaited) - before;
+    assert!(first > 20, "the first evaluation of a worker that was waited for finds everything cold: {first} page faults");
+
+    let mut idle = within(pool.lease()).await.unwrap();
+    within(async {
+        // Nothing else is done with it: what it does was told to it before it was leased.
+        while faults(&idle) < before + first / 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    assert_eq!(evaluate(&mut idle, "1+2").await, "3");
+    awaited.retire();
+    idle.retire();
+    within(pool.shutdown()).await;
+}
+
 #[tokio::test]
 async fn a_worker_that_runs_for_ever_is_seen_to_use_cpu_and_dies_by_the_kill() {
     let pool = start(settings(Origin::Fork, true)).await;

@@ -4,7 +4,7 @@
 
 use brig_protocol::control::{Configure, Exited, FRAME_MAX, Kind, Layer, Layers, Ready, Report, Request, Spawn, Spawned, WaitStatus};
 use brig_protocol::frame::build;
-use brig_protocol::worker::{Ready as Hello, ready_frame};
+use brig_protocol::worker::{Ready as Hello, ready_frame, rehearse_frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -178,7 +178,16 @@ impl Stage {
         } else if spoken {
             let actor = &mut self.actors[place];
             let mut bytes = vec![0; 4096];
-            let length = actor.socket.read(&mut bytes).unwrap_or(0);
+            let mut length = actor.socket.read(&mut bytes).unwrap_or(0);
+            // What is told to rehearse says nothing to that.
+            let rehearse = rehearse_frame().unwrap();
+            if bytes[..length].starts_with(&rehearse) {
+                bytes.drain(..rehearse.len());
+                length -= rehearse.len();
+                if length == 0 {
+                    return Some(());
+                }
+            }
             let said = String::from_utf8_lossy(&bytes[..length]).into_owned();
             if length == 0 && actor.lingers {
                 actor.open = false;

@@ -116,6 +116,30 @@ fn math_random_differs_with_the_seed_and_looks_like_the_built_in() {
 }
 
 #[test]
+fn a_worker_that_has_rehearsed_is_as_one_that_has_not() {
+    let seen = "console.log(1); return [Object.getOwnPropertyNames(globalThis), typeof inputs, new Error('x').stack, await items.get(7)]";
+    let plain = Program::new(seen).run();
+    let mut worker = Worker::start();
+    worker.rehearse();
+    worker.rehearse();
+    let rehearsed = worker.evaluate(&Program::new(seen));
+    assert_eq!((rehearsed.value(), &rehearsed.stdout), (plain.value(), &plain.stdout));
+    assert_eq!((rehearsed.calls, rehearsed.events), (plain.calls, plain.events), "the rehearsal is heard by nobody");
+}
+
+#[test]
+fn a_realm_that_a_program_has_run_in_is_not_rehearsed() {
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    worker.evaluate(&kept("globalThis.ran = 0; Array.prototype.map = () => { ran++; throw 1 }; 1"));
+    worker.rehearse();
+    assert_eq!(worker.evaluate(&kept("ran")).value(), "0");
+    let waiting = Program::new("return await items.get(1)").host(|_, _| Reply::Echo);
+    worker.rehearse();
+    assert_eq!(worker.evaluate(&waiting).value(), "1");
+}
+
+#[test]
 fn touching_a_realm_leaves_no_trace() {
     const SURFACE: &str = "(() => { const seen = new Set(); const out = []; const walk = (o, p, d) => { if (d > 3 || o === null || (typeof o !== 'object' && typeof o !== 'function') || seen.has(o)) return; seen.add(o); for (const k of Reflect.ownKeys(o)) { out.push(p + '.' + String(k)); const s = Object.getOwnPropertyDescriptor(o, k); if ('value' in s) walk(s.value, p + '.' + String(k), d + 1) } }; walk(globalThis, '', 0); return out.join('\\n') })()";
     thread::Builder::new()
