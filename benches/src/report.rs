@@ -79,7 +79,7 @@ impl Report {
         ));
         bars.push(("(d) PSS of a ready worker, KiB, at most 512", self.value("(d) ready worker, PSS"), Some(512.0)));
         bars.push(("(d) brigd idle, RSS in KiB, at most 25600", self.value("(d) brigd idle, RSS"), Some(25600.0)));
-        bars.push(("(e) fork to ready, µs, at most 300", self.p50("(e) fork: asked to ready (locked down and rehearsed)"), Some(300.0)));
+        bars.push(("(e) fork to ready, µs, at most 300", self.p50("(e) fork: asked to ready (locked down, takes an order)"), Some(300.0)));
         bars.push(("(f) 1 MB there and back, µs, at most 10000", self.p50("(f) 1 MB through a host call and back"), Some(10_000.0)));
         bars.push(("(g) first evaluation after start, µs, at most 50000", self.p50("(g) start of brigd to first answer"), Some(50_000.0)));
         if let Some(monty) = self.p50("peer: monty, worker reused, 1+2") {

@@ -3,7 +3,10 @@
 
 use crate::Size;
 use crate::report::{Report, figures};
+use brig_protocol::client::{Form, Language};
 use brig_protocol::control::{Configure, Kind, Level, Origin, Report as Said, Request, Spawn};
+use brig_protocol::limits::Limits;
+use brig_protocol::worker::{EvaluateOrder, evaluate_frame, rehearse_frame};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, SocketFlags, SocketType, recvmsg, send,
 };
@@ -49,11 +52,46 @@ fn configure(origin: Origin) -> Configure {
     }
 }
 
-/// Waits for the worker's first frame: it is locked down, rehearsed and ready.
+/// Waits for the worker's first frame: it is locked down and takes an order.
 fn first_frame(socket: &OwnedFd) {
     let mut buffer = [0u8; 4096];
     let length = rustix::io::read(socket, &mut buffer).expect("the worker says that it is ready");
     assert!(length > 0, "the worker died");
+}
+
+/// The two messages that a worker waits for when it is ready, as frames.
+struct Words {
+    rehearse: Vec<u8>,
+    evaluate: Vec<u8>,
+}
+
+impl Words {
+    fn new() -> Self {
+        let order = EvaluateOrder {
+            source: "1+2".into(),
+            form: Form::Auto,
+            language: Language::Auto,
+            inputs: None,
+            collections: Vec::new(),
+            limits: Limits::DEFAULT,
+            time_zone: None,
+            keep: false,
+            parse_only: false,
+        };
+        let (rehearse, evaluate) = (rehearse_frame(), evaluate_frame(1, &order));
+        Self { rehearse: rehearse.expect("a short frame"), evaluate: evaluate.expect("a short frame") }
+    }
+}
+
+/// Sends what a worker is to do, and waits for the answer of the program at its end.
+fn answered(socket: &OwnedFd, words: &[&[u8]]) {
+    for word in words {
+        rustix::io::write(socket, word).expect("the worker takes it");
+    }
+    let mut buffer = [0u8; 4096];
+    let length = rustix::io::read(socket, &mut buffer).expect("the worker answers");
+    let answer = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
+    assert!(answer.contains("\"value\":3"), "{answer}");
 }
 
 pub(crate) fn steps(size: Size, report: &mut Report) {
@@ -72,7 +110,8 @@ pub(crate) fn steps(size: Size, report: &mut Report) {
         say(&ours, Request::Configure(configure(origin)));
         assert!(matches!(receive(&ours).0, Said::Ready(_)), "the nursery did not get ready");
         report.row(&format!("(e) {name}: nursery, exec to ready (namespaces, rehearsal, engine)"), figures(vec![start.elapsed()]));
-        let (mut forked, mut ready, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        let words = Words::new();
+        let (mut forked, mut ready, mut cold, mut rehearsed, mut gone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for generation in 1..=u64::try_from(runs.max(10)).unwrap_or(10) {
             let start = Instant::now();
             say(&ours, Request::Spawn(Spawn { slot: 0, generation, cpu_ms: 0, kind: Kind::Once }));
@@ -82,13 +121,23 @@ pub(crate) fn steps(size: Size, report: &mut Report) {
             let socket = descriptors.get(1).expect("a pidfd and a socket");
             first_frame(socket);
             ready.push(start.elapsed());
+            // In turn: one that somebody waited for, and one that nobody did.
+            if generation % 2 == 0 {
+                answered(socket, &[&words.evaluate]);
+                cold.push(start.elapsed());
+            } else {
+                answered(socket, &[&words.rehearse, &words.evaluate]);
+                rehearsed.push(start.elapsed());
+            }
             let start = Instant::now();
             drop(descriptors);
             assert!(matches!(receive(&ours).0, Said::Exited(_)), "the worker was not reaped");
             gone.push(start.elapsed());
         }
         report.row(&format!("(e) {name}: asked to forked and handed over"), figures(forked));
-        report.row(&format!("(e) {name}: asked to ready (locked down and rehearsed)"), figures(ready));
+        report.row(&format!("(e) {name}: asked to ready (locked down, takes an order)"), figures(ready));
+        report.row(&format!("(e) {name}: asked to the answer of `1+2`, not rehearsed"), figures(cold));
+        report.row(&format!("(e) {name}: asked to the answer of `1+2`, rehearsed before it"), figures(rehearsed));
         report.row(&format!("(e) {name}: hung up to reaped"), figures(gone));
         drop(ours);
         child.wait().expect("the nursery ends");

@@ -1,6 +1,6 @@
 //! Owns what leaves the worker besides answers: messages in order, and warnings within
 //! their number. Before a channel is attached (in the nursery, and while a realm is
-//! touched) everything is dropped. It never reads.
+//! rehearsed) everything is dropped. It never reads.
 
 use std::{
     cell::{Cell, RefCell},

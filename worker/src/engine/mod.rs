@@ -1,4 +1,4 @@
-//! Owns the engine: the realm, how it is made, seeded and touched. It never reads what a
+//! Owns the engine: the realm, how it is made, seeded and rehearsed. It never reads what a
 //! supervisor or a guest wrote, and never does I/O.
 
 pub(crate) mod alloc;

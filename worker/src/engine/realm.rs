@@ -1,4 +1,4 @@
-//! Owns the realm: built once in the nursery, seeded and touched in each worker.
+//! Owns the realm: built and rehearsed in the nursery, seeded in each worker.
 
 use std::{cell::RefCell, mem::ManuallyDrop, rc::Rc};
 

@@ -4,7 +4,7 @@
 //!
 //! The order is in the types: [`confine`] gives a [`Confined`], which [`Confined::limit`]
 //! turns into a [`Limited`], which [`Limited::seal`] ends. Between them the engine is built
-//! (where it is not inherited) and its pages are touched. Each step says why it stands
+//! (where it is not inherited) and given its own randomness. Each step says why it stands
 //! where it stands. A step that fails is a [`Breach`], and the process must end.
 
 pub mod filter;
