@@ -140,7 +140,14 @@ fn mixed(secret: &str, kinds: &[u8], hows: &[(usize, u8)]) -> String {
         let own = kinds.iter().copied().find(|kind| "%\\&".chars().nth(usize::from(*kind)) == Some(character));
         written(own.unwrap_or(kinds[kind % kinds.len()]), how, character)
     };
-    secret.chars().enumerate().map(one).collect()
+    secret.chars().enumerate().map(one).fold(String::new(), |mut text, piece| {
+        // A semicolon behind a name that has none of its own would be the end of that name.
+        let open = text.rsplit_once('&').is_some_and(|(_, name)| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic()));
+        if open && piece.starts_with(';') {
+            text.push(';');
+        }
+        text + &piece
+    })
 }
 
 #[test]
@@ -305,8 +312,9 @@ proptest! {
         hows in proptest::collection::vec((0usize..3, 0u8..6), 1..24),
         (before, after) in ("[a-z =:\"<]{0,5}", "[ \"<.]{0,5}"),
     ) {
-        // A quote beside one of its own is taken for one that is doubled.
-        let doubled = |left: &str, right: &str| left.ends_with('"') && right.starts_with('"');
+        // A quote beside one of its own is taken for one that is doubled, also where that one
+        // may be an escaped one.
+        let doubled = |left: &str, right: &str| left.ends_with('"') && right.trim_start_matches('\\').starts_with('"');
         prop_assume!(!doubled(&before, &secret) && !doubled(&secret, &after));
         // Digits behind a number without its end are part of it; here each has its end.
         let encoded = mixed(&secret, &kinds, &hows);
