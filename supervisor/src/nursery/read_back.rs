@@ -141,11 +141,13 @@ fn read_own(pid: i32, scope: &Scope) -> Result<Facts, Mismatch> {
 pub(crate) fn read_generation(pidfd: &OwnedFd, worker: &mut WorkerFacts, scope: &Scope) -> Result<(), Mismatch> {
     let Some(pid) = worker.pid else { return Ok(()) };
     let read = read_inherited(pid, scope, worker.facts);
+    // Before the look at the pidfd: of one that was waited for meanwhile there is no flag.
+    let ending = is_ending(pid);
     still_there(pidfd)?;
     worker.facts = read?;
     // One that is ending may have lost some of this already: that it shows nothing wrong is
     // not that all was read.
-    if is_ending(pid) { Err(Mismatch::Gone) } else { Ok(()) }
+    if ending { Err(Mismatch::Gone) } else { Ok(()) }
 }
 
 fn read_inherited(pid: i32, scope: &Scope, mut facts: Facts) -> Result<Facts, Mismatch> {

@@ -20,6 +20,13 @@ pub(crate) struct World {
     defined: RefCell<Vec<String>>,
 }
 
+impl World {
+    /// Whether a name is one of a collection, and not of a global that was there.
+    pub(crate) fn is_defined(&self, name: &str) -> bool {
+        self.defined.borrow().iter().any(|defined| defined == name)
+    }
+}
+
 /// Defines the collections of an evaluation. In a kept realm they can be withdrawn again.
 ///
 /// # Errors

@@ -116,7 +116,7 @@ impl<'js> Evaluation<'_, 'js> {
             Err(fault) => return Some(Err(Box::new(self.no_program(fault)))),
         };
         if let Err(error) = given {
-            return Some(Err(Box::new(EvaluationError::new(EvaluationCode::Internal, "Internal", error))));
+            return Some(Err(Box::new(self.not_furnished(error))));
         }
         if let Some(as_written) = program.as_written.take()
             && let Err(refused) = self.compiled(&file, as_written)
@@ -151,10 +151,22 @@ impl<'js> Evaluation<'_, 'js> {
     /// Has the engine look at a program without running any of it.
     fn compiled(&self, file: &str, function: Uncalled) -> Result<(), Box<EvaluationError>> {
         frames::remember(file, Rc::new(View { text: self.order.source.clone(), map: Some(function.map) }));
-        match self.start(file.to_owned(), function.code, Mode::Body) {
-            Ok(_) => Ok(()),
-            Err(thrown) => Err(Box::new(self.refused(&thrown))),
+        match raw::compile(self.ctx, file, &function.code) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Box::new(self.refused(&self.ctx.catch()))),
         }
+    }
+
+    /// Only a realm that a program has run in can refuse what an evaluation is given.
+    fn not_furnished(&self, error: String) -> EvaluationError {
+        if !self.order.keep {
+            return EvaluationError::new(EvaluationCode::Internal, "Internal", error);
+        }
+        let message = format!(
+            "this vm's globalThis does not take `inputs` and the collections, since a program before this one closed it ({error}); \
+             make a new vm"
+        );
+        EvaluationError::new(EvaluationCode::GuestError, "TypeError", message)
     }
 
     fn no_program(&mut self, fault: SourceError) -> EvaluationError {

@@ -235,16 +235,18 @@ impl<'s> Shaping<'s> {
         if form == Form::Module {
             head.push_str("'use strict';");
         }
+        let mut first = Edits::default();
         if self.globals.is_some() {
             let functions = persist::hoisted_functions(self.source, body);
             match directives_end(body) {
-                // Nothing may stand before a directive.
-                Some(end) => self.edits.insert(end, format!(";{functions}")),
+                // Nothing may stand before a directive; this before all else at its end.
+                Some(end) => first.insert(end, format!(";{functions}")),
                 None => head.push_str(&functions),
             }
         }
         let mut edits = Edits::default();
         edits.insert(0, head);
+        edits.extend_from(&first);
         edits.extend_from(&self.edits);
         edits.insert(self.source.len(), format!("\n{}}}){CALL}", self.ending));
         Plan::of(edits, Mode::Body)

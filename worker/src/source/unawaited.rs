@@ -8,6 +8,7 @@ use super::edits::position;
 use super::persist::bound;
 use super::read::offset;
 use super::walk::{Left, Node};
+use crate::value::text::head;
 use tsv_ts::ast::{
     CallExpression, ExportDefaultValue, Expression, ExpressionKind, Identifier, LiteralValue, MemberExpression, Statement, StatementKind,
     VariableDeclarationKind, VariableDeclarator,
@@ -15,6 +16,8 @@ use tsv_ts::ast::{
 
 /// Longest program that is looked at, in bytes: it is one more walk over the tree.
 const LONGEST: usize = 64 * 1024;
+/// Of what is read, at most so much is shown, in bytes.
+const READ_BYTES: usize = 80;
 /// Most constants that are looked at.
 const CONSTANTS: usize = 64;
 /// What a promise has, or any object.
@@ -39,7 +42,7 @@ pub(crate) struct PromiseRead {
     /// Whose promise: `collection.function`.
     pub(crate) collection: String,
     pub(crate) function: String,
-    name: String,
+    pub(crate) name: String,
     /// As it is written.
     read: String,
     offset: usize,
@@ -50,6 +53,8 @@ impl PromiseRead {
     pub(crate) fn told(&self, text: &str) -> String {
         let Self { collection, function, name, read, offset } = self;
         let (line, column) = position(text, *offset);
+        let shown = head(read, READ_BYTES);
+        let read = if shown.len() < read.len() { format!("{shown}…") } else { shown.to_owned() };
         format!(
             "{name} is the promise of {collection}.{function}(…), so {read} is undefined (line {line}, column {column}): write const {name} = \
              await {collection}.{function}(…)"

@@ -228,7 +228,10 @@ impl<'a> Left<'a> {
             Kind::RestElement(inner) => self.patterns([inner.argument]),
             Kind::ArrayPattern(inner) => self.patterns(inner.elements.iter().flatten()),
             Kind::ObjectPattern(inner) => inner.properties.iter().for_each(|property| match property {
-                ObjectPatternProperty::Property(property) => self.property(property),
+                ObjectPatternProperty::Property(property) => {
+                    self.expressions(property.computed.then_some(property.key));
+                    self.patterns([property.value]);
+                }
                 ObjectPatternProperty::RestElement(rest) => self.patterns([rest.argument]),
             }),
             _ => {}

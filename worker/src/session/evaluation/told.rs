@@ -30,8 +30,14 @@ impl<'js> Evaluation<'_, 'js> {
 
     /// What the program reads of host calls that it does not await.
     pub(super) fn tell_promise_reads(&self, reads: &[PromiseRead]) {
+        let globals = self.ctx.globals();
         for read in reads {
-            if self.with_known(|known| known.gives_promise(&read.collection, &read.function)) {
+            // Where the constant is in an inner scope, that global may be what is read.
+            let is_global = globals.contains_key(read.name.as_str()).unwrap_or(true);
+            if !is_global
+                && self.shared.world.is_defined(&read.collection)
+                && self.with_known(|known| known.gives_promise(&read.collection, &read.function))
+            {
                 self.shared.outbox.warn(WarningCode::PromiseRead, &read.told(&self.order.source), None);
             }
         }

@@ -165,9 +165,65 @@ fn a_host_call_that_is_read_and_not_awaited_is_warned_of() {
     assert_eq!(answer.value(), "{\"all\":{}}");
     let [warned] = &answer.warned(WarningCode::PromiseRead)[..] else { panic!("{answer:?}") };
     assert!(warned.starts_with("list is the promise of orders.list(…), so list.length is undefined (line 2, column 17)"), "{warned}");
-    for other in ["const list = things.list({}); list.length", "const list = orders.lst; list.length", "const n = Math.max(1); n.length"] {
+    for other in [
+        "const list = things.list({}); list.length",
+        "const list = orders.lst; list.length",
+        "const n = Math.max(1); n.length",
+        "const p = orders.list({}); ({ a: p.x } = { a: 5 }); p.x",
+        "const p = orders.list({}); ({ a: p.x = 3 } = {}); p.x",
+        "{ const Math = orders.list({}); await Math } Math.PI",
+        "{ const inputs = orders.list({}); await inputs } inputs.x",
+    ] {
         assert!(run(other).warned(WarningCode::PromiseRead).is_empty(), "{other}");
     }
+    let clashing = Program { collections: vec![("JSON", vec!["parse"])], ..Program::new("const o = JSON.parse('{\"a\":1}'); o.a") };
+    assert!(clashing.run().warned(WarningCode::PromiseRead).is_empty(), "it is the JSON of the language");
+    let long = run(&format!("const p = orders.list({{}}); p /*{}*/ .x", "x".repeat(5_000)));
+    assert!(long.warned(WarningCode::PromiseRead)[0].ends_with("write const p = await orders.list(…)"), "{long:?}");
+}
+
+/// Texts that the parser and the engine cut up in different ways, so that what follows closes
+/// the function that the engine is to compile.
+const CLOSING: [&str; 3] = [
+    "var x=1,y=1\nx<!--y; `\n}); RUNS; (async function(){ // `",
+    "with({}){}\nawait /1; '/; }); RUNS; (async function(){ //'",
+    "var y=010;await /1; '/; }); RUNS; (async function(){ //'",
+];
+
+#[test]
+fn a_text_that_closes_the_function_around_it_is_compiled_and_not_run() {
+    for text in CLOSING {
+        let source = text.replace("RUNS", "console.log('ran'); throw new Error('ran')");
+        let checked = Program { parse_only: true, ..Program::new(source) }.run();
+        assert!(checked.stdout.is_empty() && checked.error.is_none_or(|error| error.code == EvaluationCode::SyntaxError), "{text}");
+    }
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    let answer = worker.evaluate(&kept("let x=1; x<!--x; `\n}); orders.list(); globalThis.left = 1; (async function(){ // `"));
+    assert!(answer.calls.is_empty(), "{answer:?}");
+    assert_eq!(worker.evaluate(&kept("typeof left")).value(), "\"undefined\"");
+}
+
+#[test]
+fn a_class_right_behind_a_directive_outlives_its_program_in_a_vm() {
+    for source in ["'use strict';class A{}; return 1", "'use strict'/*c*/;class A{};export {A}; export default 1"] {
+        let mut worker = Worker::start();
+        let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+        let answer = worker.evaluate(&kept(source));
+        assert!(answer.error.is_none(), "{source}: {answer:?}");
+        assert_eq!(worker.evaluate(&kept("typeof A")).value(), "\"function\"", "{source}");
+    }
+}
+
+#[test]
+fn a_vm_whose_global_object_a_program_closed_says_so() {
+    let mut worker = Worker::start();
+    let kept = |source: &str| Program { keep: true, ..Program::new(source) };
+    worker.evaluate(&kept("Object.freeze(globalThis); 1"));
+    let answer = worker.evaluate(&kept("1"));
+    let error = answer.error();
+    assert_eq!((error.code, error.name.as_str()), (EvaluationCode::GuestError, "TypeError"), "{error:?}");
+    assert!(error.message.contains("a program before this one closed it") && error.message.ends_with("make a new vm"), "{error:?}");
 }
 
 #[test]
