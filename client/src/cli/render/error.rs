@@ -146,6 +146,7 @@ pub(crate) fn client_error(error: &Error) -> String {
                 add(&format!("try again in {time} ms"));
             }
         }
+        Error::Connect { listening: true, .. } => add("nothing ran"),
         Error::Connect { .. } => add("nothing ran; leave --socket out (and BRIG_SOCKET unset) to start a private brigd"),
         Error::ConnectionLost(_) => add("whether the program ran, and what it did, is unknown"),
         _ => {}
