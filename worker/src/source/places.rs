@@ -47,9 +47,10 @@ const TOKEN_BYTES: usize = 320;
 /// comments and strings.
 pub(crate) fn tree_bytes(text: &str) -> usize {
     let mut was_word = false;
-    let tokens = text.bytes().filter(|byte| {
-        let is_word = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii();
-        let begins = if is_word { !was_word } else { !matches!(byte, b' ' | b'\t') };
+    let tokens = text.chars().filter(|c| {
+        let is_space = c.is_whitespace() || *c == '\u{feff}';
+        let is_word = c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !(c.is_ascii() || is_space);
+        let begins = if is_word { !was_word } else { !matches!(c, ' ' | '\t') };
         was_word = is_word;
         begins
     });
@@ -263,6 +264,8 @@ mod tests {
     #[test]
     fn a_tree_takes_no_more_memory_than_is_reckoned() {
         let pieces = [
+            "a\u{2028}",
+            "a\u{feff};",
             ";",
             "a;",
             "a\n",
