@@ -24,6 +24,7 @@ use requests::Requests;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// How long answers may take to go out when brigd ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -62,15 +63,21 @@ enum Event {
     Phase(Phase),
 }
 
-/// Serves one client until it goes, or brigd does.
-pub(crate) async fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>, door: Door) {
+/// Serves one client until it goes, or brigd does. From the call on, not from the first time
+/// that the task has its turn, an end waits for what the client came for.
+pub(crate) fn serve(stream: UnixStream, peer: Peer, service: Arc<Service>, door: Door) -> impl Future<Output = ()> + Send {
+    let expected = service.expected.token();
+    serve_expected(stream, peer, service, door, expected)
+}
+
+async fn serve_expected(stream: UnixStream, peer: Peer, service: Arc<Service>, door: Door, expected: TaskTrackerToken) {
     service.metrics.connections.count();
     let facts = Facts::of(peer, &stream);
     let (read, write) = stream.into_split();
     let patience = Duration::from_millis(service.config.clients.slow_reader_ms);
     let outbox = Arc::new(Outbox::new(write, service.budget.holder(peer.uid), patience));
     let mut reader = Reader::new(read, service.budget.holder(peer.uid));
-    let mut requests = Requests::new(Arc::clone(&service), (peer, facts), Arc::clone(&outbox));
+    let mut requests = Requests::new(Arc::clone(&service), (peer, facts), Arc::clone(&outbox), expected);
     let ended = talk(&mut reader, &mut requests, &outbox, &service).await;
     if let Err(broken @ (Broken::SlowReader | Broken::OverBudget)) = ended {
         service.metrics.slow_readers.count();

@@ -54,10 +54,9 @@ pub(super) struct Requests {
 
 impl Requests {
     /// None yet.
-    pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(service: Arc<Service>, (peer, facts): (Peer, Facts), outbox: Arc<Outbox>, expected: TaskTrackerToken) -> Self {
         let link = Arc::new(Link::new(Arc::clone(&outbox)));
         let connection = service.connection_number();
-        let expected = Some(service.expected.token());
         Self {
             service,
             facts: Arc::new(facts),
@@ -67,7 +66,7 @@ impl Requests {
             outbox,
             in_flight: HashMap::new(),
             let_in: Instant::now(),
-            expected,
+            expected: Some(expected),
             running: FuturesUnordered::new(),
         }
     }

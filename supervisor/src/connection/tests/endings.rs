@@ -77,3 +77,16 @@ async fn a_client_that_does_not_read_is_disconnected_and_delays_nobody() {
     slow.ended().await;
     other.ended().await;
 }
+
+#[tokio::test]
+async fn an_end_waits_for_who_was_let_in_before_his_task_had_its_turn() {
+    let service = service_of(obedient, Config::default()).await;
+    let mut client = connect(Arc::clone(&service), rustix::process::geteuid().as_raw());
+    service.expected.close();
+    // Nothing was awaited since: the task of this client has not begun.
+    assert_eq!(service.expected.len(), 1);
+    service.advance(Phase::Draining);
+    assert_eq!(code(&client.evaluate("three", json!({})).await), "shutting_down");
+    tokio::time::timeout(PATIENCE, service.expected.wait()).await.unwrap();
+    client.ended().await;
+}
