@@ -3,9 +3,7 @@
 
 use crate::Size;
 use crate::report::{Report, figures};
-use brig_protocol::client::{Form, Language};
 use brig_protocol::control::{Configure, Kind, Level, Origin, Report as Said, Request, Spawn};
-use brig_protocol::limits::Limits;
 use brig_protocol::worker::{EvaluateOrder, evaluate_frame, rehearse_frame};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, SocketFlags, SocketType, recvmsg, send,
@@ -67,18 +65,7 @@ struct Words {
 
 impl Words {
     fn new() -> Self {
-        let order = EvaluateOrder {
-            source: "1+2".into(),
-            form: Form::Auto,
-            language: Language::Auto,
-            inputs: None,
-            collections: Vec::new(),
-            limits: Limits::DEFAULT,
-            time_zone: None,
-            keep: false,
-            parse_only: false,
-        };
-        let (rehearse, evaluate) = (rehearse_frame(), evaluate_frame(1, &order));
+        let (rehearse, evaluate) = (rehearse_frame(), evaluate_frame(1, &EvaluateOrder::of("1+2")));
         Self { rehearse: rehearse.expect("a short frame"), evaluate: evaluate.expect("a short frame") }
     }
 }

@@ -64,15 +64,9 @@ pub(crate) fn rehearse(realm: &Realm) {
 
 fn rehearsed(realm: &Realm) -> Result<(), String> {
     let order = EvaluateOrder {
-        source: REHEARSED.into(),
-        form: Form::Auto,
-        language: Language::Auto,
         inputs: serde_json::from_str("{\"n\":1}").ok(),
         collections: vec![CollectionTable { name: "rehearsal".into(), functions: vec!["call".into()] }],
-        limits: Limits::DEFAULT,
-        time_zone: None,
-        keep: false,
-        parse_only: false,
+        ..EvaluateOrder::of(REHEARSED)
     };
     let frame = worker::evaluate_frame(0, &order).map_err(|fault| fault.to_string())?;
     let body = frame.get(brig_protocol::frame::PREFIX_BYTES..).unwrap_or_default();
@@ -98,7 +92,8 @@ pub(crate) fn serve(realm: &Realm, socket: OwnedFd, facts: &Facts) -> HungUp {
     if channel.send(&hello).and_then(|()| channel.flush()).is_err() {
         return HungUp;
     }
-    let mut order = match first_order(realm, &channel) {
+    // The outbox is not attached yet: nobody hears a rehearsal.
+    let mut order = match next_order(&channel, || rehearse(realm)) {
         Ok(order) => order,
         Err(gone) => return gone,
     };
@@ -120,29 +115,20 @@ pub(crate) fn serve(realm: &Realm, socket: OwnedFd, facts: &Facts) -> HungUp {
             // The answer is on its way: the process ends when it was taken, off its path.
             return linger(&channel);
         }
-        order = match next_order(&channel) {
+        // A realm that a program has run in is not rehearsed.
+        order = match next_order(&channel, || ()) {
             Ok(order) => order,
             Err(gone) => return gone,
         };
     }
 }
 
-/// Waits for the first program, and rehearses meanwhile if the supervisor says so. The
-/// outbox is not attached yet: nobody hears a rehearsal.
-fn first_order(realm: &Realm, channel: &Channel) -> Result<Order, HungUp> {
+/// Waits for the next program, and rehearses meanwhile if the supervisor says so.
+fn next_order(channel: &Channel, rehearse: impl Fn()) -> Result<Order, HungUp> {
     loop {
         match next_wish(channel)? {
             Wish::Order(order) => return Ok(*order),
-            Wish::Rehearse => rehearse(realm),
-        }
-    }
-}
-
-/// Waits for the next program of a realm that a program has run in.
-fn next_order(channel: &Channel) -> Result<Order, HungUp> {
-    loop {
-        if let Wish::Order(order) = next_wish(channel)? {
-            return Ok(*order);
+            Wish::Rehearse => rehearse(),
         }
     }
 }

@@ -8,10 +8,8 @@ mod supervisor;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use brig_protocol::client::{Form, Language};
 use brig_protocol::control::{Configure, Origin, WaitStatus, exit};
 use brig_protocol::frame::{BODY_BYTES, FrameDecoder};
-use brig_protocol::limits::Limits;
 use brig_protocol::worker::{EvaluateOrder, FromWorker, evaluate_frame, read_from_worker};
 use supervisor::{Nursery, Worker, configuration, wait_readable};
 
@@ -25,18 +23,7 @@ fn each_way() -> impl Iterator<Item = Configure> {
 
 /// Runs one program; the debug text of how it finished, or nothing if the worker died.
 fn evaluate(worker: &Worker, source: &str) -> Option<String> {
-    let order = EvaluateOrder {
-        source: source.into(),
-        form: Form::default(),
-        language: Language::default(),
-        inputs: None,
-        collections: Vec::new(),
-        limits: Limits::DEFAULT,
-        time_zone: None,
-        keep: false,
-        parse_only: false,
-    };
-    let frame = evaluate_frame(1, &order).unwrap();
+    let frame = evaluate_frame(1, &EvaluateOrder::of(source)).unwrap();
     assert_eq!(rustix::io::write(&worker.socket, &frame), Ok(frame.len()));
     let mut decoder = FrameDecoder::new(BODY_BYTES);
     loop {

@@ -52,6 +52,23 @@ pub struct EvaluateOrder<'a> {
     pub parse_only: bool,
 }
 
+impl<'a> EvaluateOrder<'a> {
+    /// A program that is given nothing, under the usual limits.
+    pub fn of(source: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            source: source.into(),
+            form: Form::Auto,
+            language: Language::Auto,
+            inputs: None,
+            collections: Vec::new(),
+            limits: Limits::DEFAULT,
+            time_zone: None,
+            keep: false,
+            parse_only: false,
+        }
+    }
+}
+
 /// Why a host call gave no output, as the guest sees it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -131,23 +148,23 @@ pub fn read_from_supervisor(body: &[u8]) -> Result<FromSupervisor<'_>, String> {
     if envelope.jsonrpc != "2.0" || !crate::json::is_object(text) {
         return Err("not JSON-RPC 2.0".to_owned());
     }
+    let none = || "none of the messages to a worker".to_owned();
     match envelope {
         Envelope { id: Some(id), method: Some(method), params: Some(order), result: None, error: None, .. } if method == "evaluate" => {
             Ok(FromSupervisor::Evaluate { id, order })
         }
-        Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } if method == "cancel" => {
-            Ok(FromSupervisor::Cancel)
-        }
-        Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } if method == "rehearse" => {
-            Ok(FromSupervisor::Rehearse)
-        }
+        Envelope { id: None, method: Some(method), params: None, result: None, error: None, .. } => match &*method {
+            "cancel" => Ok(FromSupervisor::Cancel),
+            "rehearse" => Ok(FromSupervisor::Rehearse),
+            _ => Err(none()),
+        },
         Envelope { id: Some(id), method: None, params: None, result: Some(output), error: None, .. } => {
             Ok(FromSupervisor::HostResult { id, output })
         }
         Envelope { id: Some(id), method: None, params: None, result: None, error: Some(failure), .. } => {
             Ok(FromSupervisor::HostFailure { id, failure })
         }
-        _ => Err("none of the messages to a worker".to_owned()),
+        _ => Err(none()),
     }
 }
 
@@ -200,7 +217,7 @@ pub fn host_failure_frame(id: u64, failure: &HostFailure<'_>) -> Result<Vec<u8>,
 /// # Errors
 /// Never in fact; the type is that of the other builders.
 pub fn cancel_frame() -> Result<Vec<u8>, FrameFault> {
-    frame::build(|out| out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"cancel"}"#))
+    notification_frame("cancel")
 }
 
 /// The frame of `rehearse`.
@@ -208,7 +225,11 @@ pub fn cancel_frame() -> Result<Vec<u8>, FrameFault> {
 /// # Errors
 /// Never in fact; the type is that of the other builders.
 pub fn rehearse_frame() -> Result<Vec<u8>, FrameFault> {
-    frame::build(|out| out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"rehearse"}"#))
+    notification_frame("rehearse")
+}
+
+fn notification_frame(method: &str) -> Result<Vec<u8>, FrameFault> {
+    frame::build(|out| out.extend_from_slice(format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#).as_bytes()))
 }
 
 #[cfg(test)]
@@ -222,15 +243,8 @@ mod tests {
     #[test]
     fn an_order_reads_back_as_it_was_built() {
         let order = EvaluateOrder {
-            source: "1+2".into(),
-            form: Form::Auto,
-            language: Language::Auto,
-            inputs: None,
             collections: vec![CollectionTable { name: "orders".into(), functions: vec!["list".into()] }],
-            limits: Limits::DEFAULT,
-            time_zone: None,
-            keep: false,
-            parse_only: false,
+            ..EvaluateOrder::of("1+2")
         };
         let body = body(evaluate_frame(1, &order));
         let read_back = read_from_supervisor(&body);

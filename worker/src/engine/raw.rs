@@ -4,7 +4,7 @@
 //! function says so.
 #![expect(unsafe_code, reason = "reads of engine values that rquickjs has no safe call for")]
 
-use std::mem::MaybeUninit;
+use std::{ffi::CString, mem::MaybeUninit};
 
 use rquickjs::{Atom, Ctx, Error, Object, Result, String as JsString, Value, qjs};
 
@@ -58,16 +58,15 @@ pub(crate) fn run_job<'js>(ctx: &Ctx<'js>) -> Job<'js> {
 
 /// Has the engine read a script, with all of its early errors, and run none of it: not even
 /// what closes the function that the script was meant to be.
-pub(crate) fn compile(ctx: &Ctx<'_>, file: &str, code: &str) -> Result<()> {
-    let file = std::ffi::CString::new(file)?;
-    let mut text = code.as_bytes().to_vec();
-    text.push(0);
+pub(crate) fn compile(ctx: &Ctx<'_>, file: &str, code: String) -> Result<()> {
+    let (file, text) = (CString::new(file)?, CString::new(code)?);
+    let length = text.as_bytes().len() as _;
     let flags = qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_COMPILE_ONLY | qjs::JS_EVAL_FLAG_BACKTRACE_BARRIER;
     let ctx = ctx.as_raw().as_ptr();
     // SAFETY: the context is live; the text ends in a zero behind its length, as the engine
-    // asks for, and the name in one of its own. What comes back is owned, and freed once.
+    // asks for, and so does the name. What comes back is owned, and freed once.
     unsafe {
-        let read = qjs::JS_Eval(ctx, text.as_ptr().cast(), (text.len() - 1) as _, file.as_ptr(), flags as i32);
+        let read = qjs::JS_Eval(ctx, text.as_ptr(), length, file.as_ptr(), flags as i32);
         let failed = qjs::JS_VALUE_GET_NORM_TAG(read) == qjs::JS_TAG_EXCEPTION;
         qjs::JS_FreeValue(ctx, read);
         if failed { Err(Error::Exception) } else { Ok(()) }

@@ -151,7 +151,7 @@ impl<'js> Evaluation<'_, 'js> {
     /// Has the engine look at a program without running any of it.
     fn compiled(&self, file: &str, function: Uncalled) -> Result<(), Box<EvaluationError>> {
         frames::remember(file, Rc::new(View { text: self.order.source.clone(), map: Some(function.map) }));
-        match raw::compile(self.ctx, file, &function.code) {
+        match raw::compile(self.ctx, file, function.code) {
             Ok(()) => Ok(()),
             Err(_) => Err(Box::new(self.refused(&self.ctx.catch()))),
         }

@@ -5,9 +5,7 @@ use crate::lifecycle::Fate;
 use crate::nursery::{Scope, read_generation, read_worker};
 use crate::pool::{Lease, Pool, PoolError, WorkerSettings};
 use crate::spawn;
-use brig_protocol::client::{Form, Language};
 use brig_protocol::control::{Layer, Layers, Level, Origin};
-use brig_protocol::limits::Limits;
 use brig_protocol::worker::{EvaluateOrder, FromWorker, evaluate_frame, read_from_worker};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -30,20 +28,6 @@ async fn start(settings: WorkerSettings) -> Arc<Pool> {
     within(Pool::start(settings)).await.unwrap()
 }
 
-fn order(source: &str, keep: bool) -> EvaluateOrder<'_> {
-    EvaluateOrder {
-        source: source.into(),
-        form: Form::Auto,
-        language: Language::Auto,
-        inputs: None,
-        collections: Vec::new(),
-        limits: Limits::DEFAULT,
-        time_zone: None,
-        keep,
-        parse_only: false,
-    }
-}
-
 async fn evaluate(lease: &mut Lease, source: &str) -> String {
     send(lease, source, false);
     finish(lease).await
@@ -51,7 +35,7 @@ async fn evaluate(lease: &mut Lease, source: &str) -> String {
 
 fn send(lease: &mut Lease, source: &str, keep: bool) {
     let id = lease.conversation().begin(10, 10).unwrap();
-    lease.queue(evaluate_frame(id, &order(source, keep)).unwrap()).unwrap();
+    lease.queue(evaluate_frame(id, &EvaluateOrder { keep, ..EvaluateOrder::of(source) }).unwrap()).unwrap();
 }
 
 async fn finish(lease: &mut Lease) -> String {
